@@ -61,6 +61,7 @@ template <class T> static inline T __shfl_sync(unsigned, T x, unsigned source, i
     return x;
 }
 
+static inline int atomicAdd(int *p, int x) { const int old = *p; *p += x; return old; }
 template <class T> static inline T __ldg(const T *p) { return *p; }
 static inline float __fdividef(float a, float b) { return a / b; }
 static inline double rough_reciprocal(double x) { return (double)(float)(1.0 / x); }

@@ -36,19 +36,22 @@ def fallen(rows):
 def test_a_gpu_steps_as_the_cpu_does(dtype, longest, gpu, monkeypatch):
     monkeypatch.setattr(launches, "LONGEST", longest)  # by one kernel, or by several
     model, q, v, friction = fallen(5)
+    q[:, 9], q[:, 10], tau = -1.99, 1.99, np.repeat([0.0, -12.0, 12.0], [8, 1, 1])  # into their stops
     how = {"dt": 2e-3, "contacts": FEET, "servo": (20.0, 1.0)}
     cpu = Ensemble(model, q, v, friction=friction, **how)
     runs = Ensemble(model, to_gpu(q.astype(dtype)), to_gpu(v.astype(dtype)), friction=friction, **how)
+    weight, pressed = 9.81 * model.total_mass, 0.0
     for _ in range(3):
-        cpu.step(8)
-        runs.step(8)
+        cpu.step(8, tau=tau)
+        runs.step(8, tau=tau)
+        np.testing.assert_allclose(on_host(runs.force), cpu.force, atol=(1e-9 if dtype == "float64" else 5e-2) * weight)
+        pressed = max(pressed, cpu.force[..., 2].max())
         scale = 1e-11 if dtype == "float64" else 2e-4
         for name in ("q", "v"):
             found = on_host(getattr(runs, name))
             np.testing.assert_allclose(found, getattr(cpu, name), atol=scale * (1.0 + np.abs(getattr(cpu, name)).max()))
-    force, weight = on_host(runs.force), 9.81 * model.total_mass
-    np.testing.assert_allclose(force, cpu.force, atol=(1e-9 if dtype == "float64" else 5e-2) * weight)
-    assert force[..., 2].max() > 0.1 * weight
+    assert (np.abs(cpu.q[:, [9, 10]]) == 2.0).any(axis=0).all()
+    assert pressed > 0.1 * weight
     assert tuple(runs.residual.shape) == (5,)
     runs.reset(runs.q[:, 2] < 1e9)  # by a mask that is there
     np.testing.assert_allclose(on_host(runs.q), q, atol=1e-7)
@@ -69,6 +72,27 @@ def test_the_same_bits_whatever_the_batch_and_the_neighbours(longest, gpu, monke
     for rows in (slice(0, 1), slice(5, 12), slice(30, 70)):
         for a, b in zip(after(rows), whole, strict=True):
             np.testing.assert_array_equal(a, b[rows])
+
+
+def test_stops_lock_joints_as_rows_hold_them():
+    """Collapsing quadrupeds: by locked joints with a number of sweeps, and by rows that the solver holds to its end."""
+    model, rng, rows = zoo.quadruped(), np.random.default_rng(0), 20
+    q = np.tile(model.rest_configuration, (rows, 1))
+    lower, upper = model.limits.lower[6:], model.limits.upper[6:]
+    q[:, 2] = 0.55
+    q[:, 7:] = np.clip(q[:, 7:] + 0.8 * rng.normal(size=(rows, 12)), lower + 0.01, upper - 0.01)
+    v, tau = 1.5 * rng.normal(size=(rows, model.nv)), np.zeros((rows, model.nv))
+    tau[:, 6:] = 15.0 * rng.normal(size=(rows, 12))
+    feet = ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
+    swept, held = (Ensemble(model, q, v, dt=1e-3, contacts=Contacts(feet, sweeps=s)) for s in (20, None))
+    for runs in (swept, held):
+        runs.step(250, tau=tau)
+    joints = swept.q[:, 7:]
+    at = (joints == lower) | (joints == upper)
+    assert ((joints >= lower) & (joints <= upper)).all()
+    assert at.sum() > 100
+    assert np.median(np.abs(swept.q - held.q).max(axis=1)) < 1e-4
+    assert swept._stepper.impulses.shape == (rows, 12 + 12)
 
 
 def test_points_stay_out_of_the_ground_and_carry_the_robot():

@@ -11,7 +11,7 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,18 @@ class Constants:
         return self.folded() if self.folded else self.groups
 
 
+class Again(NamedTuple):
+    """A routine makes rows again whose `flag`, a column of an output, is positive: from `start`, which is then `found`.
+
+    `start` is an input and `found` an output of the same shape; so many `times` at most.
+    """
+
+    flag: tuple[str, int]
+    start: str
+    found: str
+    times: int
+
+
 @dataclass(frozen=True, eq=False)
 class Routine:
     """A kernel and its arrays. Shapes are words such as "bodies 6": names looked up in the sizes, or numbers."""
@@ -53,6 +65,7 @@ class Routine:
     work: Mapping[str, str] = field(default_factory=dict)
     zeros: frozenset[str] = frozenset()
     only_traced: bool = False  # there is no general code for it, as for derivatives
+    again: Again | None = None  # where one pass is not enough
 
     def without(self, *names: str, name: str | None = None) -> Routine:
         """The same routine with these inputs held at zero: they vanish from a traced program."""

@@ -93,8 +93,10 @@ class Ensemble:
         self._stepper: RowStepper | None = None
         self._held: HeldMotion | None = None
         rule, off = integrator_named(integrator), check_effects(without)
-        self._axes: Array = None  # of contacts (contacts, 3, 3), and the report of the last step, on a GPU
+        # on a GPU: axes of contacts (contacts, 3, 3), where their impulses are, and the report of the last step
+        self._axes: Array = None
         self._report: Array = None
+        self._contact_rows = slice(0)
         if has_rows(model, contacts, off):
             stepper = self._with_contacts(dynamics or Dynamics(model), off, rule, servo is not None)
             self.friction = self._frictions(friction)
@@ -132,8 +134,7 @@ class Ensemble:
     def force(self) -> Array | None:
         """Mean forces on the points in the last step (batch, contacts, 3), in newtons, world axes."""
         if self._axes is not None:
-            count = len(self._axes)
-            push = self._state[0][2][:, -3 * count :].reshape(len(self.q), count, 3)
+            push = self._state[0][2][:, self._contact_rows].reshape(len(self.q), len(self._axes), 3)
             return (push[..., None] * self._axes).sum(-2) / self.dt
         return self._stepper.force if self._stepper and self.contacts else None
 
@@ -278,9 +279,10 @@ class Ensemble:
     def _on_gpu(self, stepper: RowStepper) -> CompiledFunction:
         """All of a step there: states have the impulses of the last step as well, and all points a friction."""
         rows = len(self.q)
-        self._state = [(*state, self._full((rows, stepper.few.width), 0.0)) for state in self._state]
+        self._state = [(*state, self._full((rows, stepper.few.seen), 0.0)) for state in self._state]
         self._report = self._full((rows, SLIPS + 1), 0.0)
         self._axes = self._like(stepper.space.axes)
+        self._contact_rows = slice(len(stepper.few.joints), stepper.few.width)
         self.friction = self._like(np.repeat(self.friction[:, None], stepper.count, axis=1))
         return stepper.on_gpu(str(self.q.dtype).rpartition(".")[2])
 

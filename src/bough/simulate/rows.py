@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -57,7 +58,8 @@ class Setting(NamedTuple):
 class RowKernels:
     """The kernels for joints that have some of these freedoms.
 
-    Impulses of joints in `first` come first, then three of each contact, then those of the other joints.
+    Impulses of joints in `first` come first, then three of each contact, then those of the other joints, then those of
+    stops that lock joints (see `step`).
     """
 
     def __init__(self, setting: Setting, freedoms: set[int], first: Sequence[int] | None = None) -> None:
@@ -66,6 +68,9 @@ class RowKernels:
         self.joints = [v for name in self.names for v in range(self.model.nv)[self.model.joint(name).v]]
         self.first, self.contacts = list(self.joints if first is None else first), setting.space.count
         self.width = len(self.joints) + 3 * self.contacts
+        stopped = setting.freedoms(setting.laws.stops) if setting.is_fixed else set()
+        self.locks = sorted(stopped - set(self.joints))
+        self.seen = self.width + len(self.locks)  # impulses
         self.tasks = self._tasks()  # points that cannot move are refused here, and not in a step
 
     def is_small(self, sweeps: int) -> bool:
@@ -93,6 +98,8 @@ class RowKernels:
         if general:
             unused, parameters = (), all_parameters(parameters)
         routine = routine.without(*(name for name in unused if name in routine.inputs))
+        if not self.locks:
+            routine = replace(routine, again=None)
         key = repr((
             routine.name, sweeps, self.names, self.first, space.key, parameters.inputs, unused,
             sorted(setting.without), setting.is_fixed,
@@ -121,6 +128,7 @@ class RowKernels:
         """The numbers behind the shapes of the kernels' arrays."""
         own, solved = self.tasks.sizes, self.width
         more = {"contacts": self.contacts, "laws": len(self.joints) + self.contacts, "solved": solved}
+        more |= {"locks": len(self.locks), "seen": self.seen}
         return own | more | {"columns": solved + 1, "held": own["rows"] - solved}
 
     def constants(self, sweeps: int | None, dtype: npt.DTypeLike = np.float64) -> tuple[Any, ...]:
@@ -136,14 +144,18 @@ class RowKernels:
         upper = np.where(law.stops & UPPER, law.upper, FAR)
         coordinate = np.where(law.stops, m.q_index[law.body], -1)
         own = leading[self.joints]
-        watched = np.array([v for v in sorted(self.setting.freedoms(law.stops)) if v not in self.joints], np.int64)
-        far = leading[watched]
+        others = [v for v in sorted(self.setting.freedoms(law.stops)) if v not in self.joints and v not in self.locks]
+        watched, locks = np.array(others, np.int64), np.array(self.locks, np.int64)
+        far, near = leading[watched], leading[locks]
+        lock_of = np.full(len(m.v_index), -1)
+        lock_of[near] = np.arange(len(near))
         contacts = [*range(-3 * self.contacts, 0)]
         order = [*self.first, *contacts, *(v for v in self.joints if v not in self.first)]
         place = np.array([order.index(x) for x in (*self.joints, *contacts)], np.int64)
         return JointRows(
             coordinate[own], lower[own], upper[own], law.friction[own],
             watched, coordinate[far], lower[far], upper[far], place,
+            near, locks, coordinate[near], lower[near], upper[near], lock_of,
         )  # fmt: skip
 
     @cached_property

@@ -13,7 +13,10 @@ points in the ground by lifting them (`lift`), only as high as the energy pays f
 
 `contact_step` is straight-line: it tries one way to the impulses (`hold`, or a fixed number of sweeps), and `report`
 says whether it found them. Where the number of sweeps is the user's, it lifts points, too (`push_out`), and is all of a
-step, on a CPU or a GPU. `row_step` is the same step in general code, where the solver goes on until it has them.
+step, on a CPU or a GPU. Joints at stops are then no rows: a joint that its stop pushes is locked to the velocity that
+reaches it, as in steps without contacts (`dynamics.laws`). `start` says which stops push; where others turn out to, the
+step is to be made again from `lam`. `row_step` is the same step in general code, where the solver goes on until it has
+all impulses.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bough.compile.kernel import kernel, loop_kernel
-from bough.compile.routine import Routine
-from bough.compile.scalar import larger, positive, step
+from bough.compile.routine import Again, Routine
+from bough.compile.scalar import larger, positive, size, step
 from bough.dynamics.center_of_mass import WORK as MOMENT_WORK
 from bough.dynamics.crba import WORK as CRBA_WORK
 from bough.dynamics.crba import crba
@@ -30,6 +33,7 @@ from bough.dynamics.energy import potential_energy
 from bough.dynamics.free_flight import FLIGHT_WORK, bend, is_free, move_flight, push_roots
 from bough.dynamics.laws import LAW_WORK, JointLaws, StepNumbers, forces_and_rotors, take_drives, with_rotors
 from bough.dynamics.rnea import RNEA, newton_euler
+from bough.dynamics.stepping import stay_within_stops
 from bough.joints import Mechanism, integrate_joint, joint_motion, tiny
 from bough.opspace.sweeps.held import Proximal, factor_held, fit_held
 from bough.opspace.sweeps.held_by_factor import add_row_impulses
@@ -40,7 +44,8 @@ from bough.opspace.sweeps.wrenches import Seeds, place_bodies
 from bough.simulate.cone import SWEEP_WORK, Laws, slipping, start_sweeps, sweep
 from bough.simulate.hold import HOLD_WORK, hold_rows, velocities
 from bough.simulate.newton import NEWTON_WORK, solve_impulses
-from bough.sparsity.ltdl import ltdl, ltdl_solve
+from bough.sparsity.ltdl import ltdl
+from bough.sparsity.products import divide_diagonal, unit_lsolve, unit_ltsolve
 from bough.spatial import add3, cross, dot3, get3, get6, get9, get_tail, join, put6, rotate, scale3
 from bough.types import Rows, Scalar, Workspace
 
@@ -60,6 +65,12 @@ class JointRows(NamedTuple):
     watched_lower: Rows  # (watched,)
     watched_upper: Rows  # (watched,)
     place: Rows  # (rows,) of each row of the solver among the impulses that callers see
+    lock: Rows  # (locks,) freedoms whose stops lock them, and what is known of each
+    lock_v: Rows  # (locks,) in v
+    lock_coordinate: Rows  # (locks,)
+    lock_lower: Rows  # (locks,)
+    lock_upper: Rows  # (locks,)
+    lock_of: Rows  # (dofs,) among the locks, -1
 
 
 class Grounds(NamedTuple):
@@ -91,13 +102,13 @@ def contact_step(
     `none` is held at zero.
     """
     take_drives(tau, target, kp, kd, none, w)
-    prepare_rows(m, t, p, f, x, j, c, e, g, k, q, v, friction, dt, axes, distance, none, w)
+    prepare_rows(m, t, p, f, x, j, c, e, g, k, q, v, friction, start, dt, axes, distance, none, w)
     begin_rows(e, k, start, report, w)
     if k.most[0] == 0:
         report[CHANGE] = hold_rows(k, w.A, w.b, w.friction, w.lower, w.upper, w.start, w.lam, report[LARGEST], w)
     for n in range(k.most[0]):
         report[CHANGE] = sweep(k, (n, m.one[0]), w.A, w.b, w.friction, w.lower, w.upper, w.lam, w)
-    finish_step(m, t, p, f, e, g, k, q, dt, q_after, v_after, lam, report, w)
+    finish_step(m, t, p, f, j, e, g, k, q, dt, q_after, v_after, lam, report, w)
 
 
 @loop_kernel
@@ -109,24 +120,25 @@ def row_step(
 ) -> None:  # fmt: skip
     """The same, with impulses that the solver seeks until it has them."""
     take_drives(tau, target, kp, kd, none, w)
-    prepare_rows(m, t, p, f, x, j, c, e, g, k, q, v, friction, dt, axes, distance, none, w)
+    prepare_rows(m, t, p, f, x, j, c, e, g, k, q, v, friction, start, dt, axes, distance, none, w)
     begin_rows(e, k, start, report, w)
     report[CHANGE] = solve_impulses(k, w.A, w.b, w.friction, w.lower, w.upper, w.lam, report[LARGEST], w)
-    finish_step(m, t, p, f, e, g, k, q, dt, q_after, v_after, lam, report, w)
+    finish_step(m, t, p, f, j, e, g, k, q, dt, q_after, v_after, lam, report, w)
 
 
 @kernel
 def prepare_rows(
     m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
-    g: Grounds, k: Laws, q: Rows, v: Rows, friction: Rows, dt: Rows, axes: Rows, distance: Rows, none: Rows,
-    w: Workspace,
+    g: Grounds, k: Laws, q: Rows, v: Rows, friction: Rows, start: Rows, dt: Rows, axes: Rows, distance: Rows,
+    none: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """w.u, the factor in w.H, w.A and w.b of all rows with held ones eliminated, and the laws of the others."""
     w.h[0] = dt[0]
     forces_and_rotors(m, j, c, q, v, w)
     crba(with_rotors(m, w.rotor), q, w.H, w)
     newton_euler(m, v, none, w.C, w)
-    free_velocity(m, f, v, dt[0], w)
+    lock_joints(m, f, c, e, q, start, dt[0], w)
+    free_velocity(m, f, c, e, v, dt[0], w)
     turn_rows(t, g, axes, w)
     packed_jacobian(m, with_wrenches(t, w.wrench), p, w.J, w)
     mobility(m, p, f, w)
@@ -149,23 +161,24 @@ def begin_rows(e: JointRows, k: Laws, start: Rows, report: Rows, w: Workspace) -
 
 @kernel
 def finish_step(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, e: JointRows, g: Grounds, k: Laws, q: Rows, dt: Rows,
-    q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, e: JointRows, g: Grounds, k: Laws, q: Rows,
+    dt: Rows, q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The state after the impulses in w.lam, and the rest of the report."""
-    for r in range(len(lam)):
+    for r in range(len(w.lam)):
         lam[e.place[r]] = w.lam[r]
     velocities(w.A, w.b, w.lam, w.after)
     report[SLIPS] = slipping(k, w.friction, w.lam)
     report[SPENT] = energy_spent(m, g, w.lam, w)
     add_impulses(m, p, f, v_after, w)
-    report[EXCESS] = limit_excess(m, e, q, v_after, dt[0])
+    report[EXCESS] = limit_excess(m, e, q, v_after, dt[0]) + judge_locks(m, f, e, q, dt[0], v_after, lam, w)
     report[DEPTH] = m.zero[0]
     if g.corrects[0] == 1:
         integrate(m, q, dt[0], w.q_free, v_after, w)
         push_out(m, p, f, g, k, w)
         for i in range(len(m.parent)):
             integrate_joint(m, i, w.q_free, w.move, m.one[0], q_after)
+        stay_within_stops(m, j, q, q_after)
         for c in range(len(w.depth)):
             report[DEPTH] = larger(report[DEPTH], w.depth[c])
     else:
@@ -230,7 +243,21 @@ def with_wrenches(t: Seeds, wrench: Rows) -> Seeds:
 
 
 @kernel
-def free_velocity(m: Mechanism, f: DofTree, v: Rows, dt: Scalar, w: Workspace) -> None:
+def lock_joints(
+    m: Mechanism, f: DofTree, c: StepNumbers, e: JointRows, q: Rows, start: Rows, dt: Scalar, w: Workspace
+) -> None:
+    """w.locked and w.end of joints that a stop pushes in `start`; a rotor in w.H so heavy that they do not yield."""
+    for n in range(len(e.lock)):
+        last, x, push = f.rows[e.lock[n] + 1] - 1, q[e.lock_coordinate[n]], start[len(w.lam) + n]
+        at_low, at_high = m.one[0] - step(-push), m.one[0] - step(push)
+        w.low[n], w.locked[n] = at_low, at_low + at_high
+        w.end[n] = at_high * positive(e.lock_upper[n] - x) / dt - at_low * positive(x - e.lock_lower[n]) / dt
+        w.articulated[n] = w.H[last]
+        w.H[last] = w.H[last] + w.locked[n] * c.lock[0]
+
+
+@kernel
+def free_velocity(m: Mechanism, f: DofTree, c: StepNumbers, e: JointRows, v: Rows, dt: Scalar, w: Workspace) -> None:
     """w.u in the kernel's order, of free roots in the axes of the start (`free_flight`), and the factor of M in w.H.
 
     Forces act on the joints that lead: what followers feel has been added to them.
@@ -242,13 +269,68 @@ def free_velocity(m: Mechanism, f: DofTree, v: Rows, dt: Scalar, w: Workspace) -
         w.column[j, 0] = m.zero[0]
     for a in range(len(v)):
         w.column[f.leader[a], 0] = dt * w.push[a]
+    for n in range(len(e.lock)):
+        j = e.lock[n]
+        w.felt[n] = w.column[j, 0]
+        w.column[j, 0] = w.column[j, 0] + w.locked[n] * c.lock[0] * (w.end[n] - v[e.lock_v[n]])
     ltdl(f.parent, f.rows, w.H)
-    ltdl_solve(f.parent, f.rows, w.H, w.column)
+    unit_ltsolve(f.parent, f.rows, w.H, w.column)
+    if len(e.lock) > 0:
+        feel_descendants(f, e, w)
+    divide_diagonal(f.parent, f.rows, w.H, w.column)
+    unit_lsolve(f.parent, f.rows, w.H, w.column)
+    for j in range(len(m.v_index)):
+        w.change[j] = w.column[j, 0]
     for i in range(len(m.parent)):
         for j in range(m.dof[i], m.dof[i + 1]):
             w.u[j] = w.rate[j] + w.column[j, 0]
             if is_free(m, i):
                 w.u[j] = w.u[j] + bend(m, i, j, v, dt)
+
+
+@kernel
+def feel_descendants(f: DofTree, e: JointRows, w: Workspace) -> None:
+    """w.felt and w.articulated of locks: force and articulated inertia there, with those of all joints behind them.
+
+    Of a locked joint, w.H has none of its own but the heavy rotor.
+    """
+    for k in range(len(f.parent)):
+        i, b, D = f.parent[k], f.rows[k + 1] - 2, w.H[f.rows[k + 1] - 1]
+        while i >= 0:
+            n = e.lock_of[i]
+            if n >= 0:
+                w.felt[n] = w.felt[n] - w.H[b] * w.column[k, 0]
+                w.articulated[n] = w.articulated[n] - w.H[b] * (w.H[b] * D)
+            i = f.parent[i]
+            b = b - 1
+
+
+@kernel
+def judge_locks(
+    m: Mechanism, f: DofTree, e: JointRows, q: Rows, dt: Scalar, v_after: Rows, lam: Rows, w: Workspace
+) -> Scalar:
+    """Impulses of stops in `lam`, zero where one would pull, and what it takes where a free joint passes one.
+
+    Returns by how much velocities contradict the locks. w.z and w.column are those of the impulses of all rows.
+    """
+    one, total = m.one[0], m.zero[0]
+    for n in range(len(e.lock)):
+        k, a, x = e.lock[n], e.lock_v[n], q[e.lock_coordinate[n]]
+        D, i, b = w.H[f.rows[k + 1] - 1], f.parent[k], f.rows[k + 1] - 2
+        pull = w.articulated[n] * (w.change[k] + w.column[k, 0]) - w.felt[n] - w.z[k] * D
+        while i >= 0:
+            pull = pull + w.H[b] * D * (w.change[i] + w.column[i, 0])
+            i = f.parent[i]
+            b = b - 1
+        at_low = w.low[n]
+        keeps = at_low * step(pull) + (w.locked[n] - at_low) * step(-pull)
+        below = positive(-positive(x - e.lock_lower[n]) / dt - v_after[a])
+        above = positive(v_after[a] - positive(e.lock_upper[n] - x) / dt)
+        free = one - w.locked[n]
+        lam[len(w.lam) + n] = keeps * pull + free * w.articulated[n] * (below - above)
+        total = total + free * (below + above) + (w.locked[n] - keeps) * size(pull) / w.articulated[n]
+        v_after[a] = free * v_after[a] + w.locked[n] * w.end[n]
+    return total
 
 
 @kernel
@@ -427,14 +509,16 @@ WORK = (
     | {"depth": "contacts", "q_free": "nq", "move": "nv"}
     | {"h": "1", "C": "nv", "u": "dofs", "z": "dofs", "column": "dofs 1", "ahead": "contacts"}
     | {"friction": "laws", "lower": "laws", "upper": "laws", "lam": "solved", "start": "solved", "force": "rows"}
+    | {name: "locks" for name in ("locked", "low", "end", "articulated", "felt")} | {"change": "dofs"}
     | {"wrench": "seeds 6", "E": "held held", "fit": "held columns", "L": "held held"}
     | {name: "held" for name in ("U", "pivot", "left", "gap", "found")}
 )  # fmt: skip
 _INPUTS = {"q": "nq"} | {name: "nv" for name in ("v", "tau", "target", "kp", "kd")}
-_INPUTS |= {"friction": "contacts", "start": "solved", "dt": "1", "axes": "contacts 9", "distance": "contacts"}
+_INPUTS |= {"friction": "contacts", "start": "seen", "dt": "1", "axes": "contacts 9", "distance": "contacts"}
 _INPUTS |= {"none": "nv"}
-_OUTPUTS = {"q_after": "nq", "v_after": "nv", "lam": "solved", "report": "6"}
-CONTACT_STEP = Routine("contact_step", contact_step, _INPUTS, _OUTPUTS, WORK).without("none")
+_OUTPUTS = {"q_after": "nq", "v_after": "nv", "lam": "seen", "report": "6"}
+AGAIN = Again(("report", EXCESS), "start", "lam", times=2)
+CONTACT_STEP = Routine("contact_step", contact_step, _INPUTS, _OUTPUTS, WORK, again=AGAIN).without("none")
 ROW_STEP = Routine("row_step", row_step, _INPUTS, _OUTPUTS, WORK | NEWTON_WORK).without("none")
 LIFT = Routine(
     "lift_contacts",

@@ -22,7 +22,7 @@ from bough.model import Model
 from bough.opspace import Loops
 from bough.simulate.contacts import Contacts, ContactSpace
 from bough.simulate.rows import SWEEPS, RowKernels, Setting, all_parameters, most_common, put_rows
-from bough.simulate.step import CHANGE, CONTACT_STEP, DEPTH, EXCESS, LARGEST, LIFT, ROW_STEP, SLIPS, SPENT
+from bough.simulate.step import AGAIN, CHANGE, CONTACT_STEP, DEPTH, EXCESS, LARGEST, LIFT, ROW_STEP, SLIPS, SPENT
 from bough.types import FloatArray, IntArray
 
 FAILURES = (NumericalError, NonFiniteError)  # of one state by itself: any other error is one of all states
@@ -92,15 +92,15 @@ class RowStepper:
         setting = Setting(dynamics, off, self.space, self.parameters, servo)
         self.is_fixed = setting.is_fixed
         rubbing, limited = (setting.freedoms(x) for x in (setting.laws.rough, setting.laws.stops))
-        self.few = RowKernels(setting, rubbing | limited if setting.is_fixed else rubbing)
-        self.full = RowKernels(setting, rubbing | limited, self.few.joints)
+        self.few = RowKernels(setting, rubbing)
+        self.full = self.few if setting.is_fixed else RowKernels(setting, rubbing | limited, self.few.joints)
         self._ways = self._straight(dynamics.general)
         self._bound: dict[int, CompiledFunction] = {}
         self.residual = np.zeros(1)
         # impulses of contacts (batch, contacts, 3), along which axes, within which time
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
         # impulses from which the next step's are sought, and where contacts slipped
-        self._last, self._slid = np.zeros((0, self.few.width)), np.ones(0, bool)
+        self._last, self._slid = np.zeros((0, self.few.seen)), np.ones(0, bool)
 
     def _straight(self, general: bool) -> set[int]:
         """Ways whose straight-line kernels are worth compiling."""
@@ -130,13 +130,13 @@ class RowStepper:
         mu = np.empty((len(Q), self.count))
         mu[...] = self.friction if friction is None else friction[:, None]
         if len(self._last) != len(Q):
-            self._last, self._slid = np.zeros((len(Q), self.few.width)), np.ones(len(Q), bool)
+            self._last, self._slid = np.zeros((len(Q), self.few.seen)), np.ones(len(Q), bool)
         drawn = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in servo)
         ground = () if self.space.is_flat else self.space.at_points(Q)
         now = Situation(Q, V, np.ascontiguousarray(T), mu, self._last, drawn, ground, given)
         q_after, v_after, self._last, report = self._solved(now, dt)
-        if self._ways and not self._last[:, self.few.width :].any():
-            self._last = fitted(self._last, self.few.width)
+        if self._ways and not self._last[:, self.few.seen :].any():
+            self._last = fitted(self._last, self.few.seen)
         self._lift(q_after, report, given)
         if self.loops:
             q_after = self.loops.onto(q_after, 1)
@@ -150,6 +150,8 @@ class RowStepper:
 
     def _solved(self, now: Situation, dt: float) -> Any:
         """The outputs of a step: as copies of rows cost as much as steps, all rows take the way of the larger part."""
+        if self.is_fixed:
+            return self._fixed(now, dt)
         ways = self._first_ways(now)
         main = most_common(ways)
         found = self._call(main, now, dt)
@@ -168,13 +170,24 @@ class RowStepper:
             todo[rows] = self._next_ways(way, more[3])
         return found
 
+    def _fixed(self, now: Situation, dt: float) -> Any:
+        """The same with a number of sweeps, again where stops push that did not, or have let go."""
+        way = self._served(SWEPT)
+        found = self._call(way, now, dt)
+        for _ in range(AGAIN.times):
+            rows = np.flatnonzero(found[3][:, EXCESS] > 0.0)
+            if not len(rows):
+                break
+            put_rows(found, rows, self._call(way, now.some(rows)._replace(start=found[2][rows]), dt))
+        return found
+
     def _first_ways(self, now: Situation) -> Any:
         """(batch,) by what happened in the last step: whether contacts slipped, and whether a stop acted."""
         if not self._ways:
             return np.full(len(now.q), GENERAL, np.int8)
         ways = HELD + self._slid.view(np.int8)
-        if now.start.shape[1] > self.few.width:
-            ways |= LIMITED * now.start[:, self.few.width :].any(axis=1).view(np.int8)
+        if now.start.shape[1] > self.few.seen:
+            ways |= LIMITED * now.start[:, self.few.seen :].any(axis=1).view(np.int8)
         for way in {HELD, HELD | LIMITED, SWEPT, SWEPT | LIMITED} - self._ways:
             ways[ways == way] = self._served(way)
         return ways
@@ -195,7 +208,8 @@ class RowStepper:
     def _kernel(self, way: int) -> CompiledFunction:
         if way not in self._bound:
             if way == GENERAL:
-                self._bound[way] = self.full.bind(ROW_STEP, self.sweeps, general=True)
+                step = CONTACT_STEP if self.is_fixed else ROW_STEP
+                self._bound[way] = self.full.bind(step, self.sweeps, general=True)
             else:
                 sweeps = 0 if way & 1 else self.sweeps or SWEEPS
                 self._bound[way] = (self.full if way & LIMITED else self.few).bind(CONTACT_STEP, sweeps)
@@ -210,7 +224,7 @@ class RowStepper:
         if way == GENERAL:
             servo, (ground, given) = servo or (np.zeros(self.model.nv),) * 3, self._whole(ground, given)
         # arrays that fit need no second look
-        start = fitted(now.start, (self.full if way & (LIMITED | GENERAL) else self.few).width)
+        start = fitted(now.start, (self.full if way & (LIMITED | GENERAL) else self.few).seen)
         arrays = (*now[:3], *servo, now.friction, start, np.full((len(now.q), 1), dt), *ground, *given)
         try:
             return kernel.call(*arrays)

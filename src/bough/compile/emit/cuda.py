@@ -38,10 +38,11 @@ Layout = Literal["rows", "columns"]
 
 
 class Layouts(NamedTuple):
-    """The layout of the inputs of a kernel, and that of its results."""
+    """The layout of the inputs of a kernel, that of its results, and whether its rows may be those of a list."""
 
     inputs: Layout = "rows"
     results: Layout = "rows"
+    listed: bool = False
 
 
 class Form(NamedTuple):
@@ -50,7 +51,7 @@ class Form(NamedTuple):
     Arrays are (batch, n) "rows" or (n, batch) "columns". `staged`: results are gathered in shared memory and leave it
     in long runs of neighbours, which for rows with many numbers is several times faster. `shelved`: values that wait
     long for their next use lie there (see `shelves`), which pays where registers are short; it says how many blocks
-    share the registers and the memory of a multiprocessor.
+    share the registers and the memory of a multiprocessor. `listed`: rows may be those of a list (see `collect`).
     """
 
     lanes: int = 1
@@ -58,6 +59,7 @@ class Form(NamedTuple):
     staged: bool = False
     shelved: int = 0
     results: Layout = "rows"
+    listed: bool = False
 
     @property
     def stores_early(self) -> bool:
@@ -71,7 +73,8 @@ class CudaText:
 
     The kernel is `entry(inputs..., outputs..., bad, batch, strides of inputs...)`: pointers to Real, then a pointer to
     one byte for each row (or null) that is set where a result is not finite, the number of rows, and for each input
-    the distance of its rows (0: one for all). With `block` it works in blocks of so many threads and no others.
+    the distance of its rows (0: one for all). With `block` it works in blocks of so many threads and no others. A
+    listed one has a last argument: a pointer to the length of a list and the numbers of its rows, or null for all rows.
     """
 
     text: str
@@ -99,6 +102,21 @@ def arrange(program: Program, lanes: int) -> Arrangement:
     if len(order) > LARGEST:
         raise TooLargeError(f"{len(order)} operations are more than one GPU kernel takes ({LARGEST})")
     return Arrangement(arranged, order, lanes)
+
+
+def collect(dtype: npt.DTypeLike) -> str:
+    """A kernel that lists the rows whose flag is positive, empties the next list, and copies a part of these rows."""
+    real = {8: "double", 4: "float"}[np.dtype(dtype).itemsize]
+    return f"""extern "C" __global__ void {ENTRY}(const {real} *flag, long long stride, int *chosen, int *next, \
+const {real} *found, {real} *start, long long width, long long batch)
+{{
+    const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row == 0) next[0] = 0;
+    if (row >= batch || !(flag[row * stride] > 0)) return;
+    chosen[1 + atomicAdd(chosen, 1)] = (int)row;
+    for (long long k = row * width; k < (row + 1) * width; k++) start[k] = found[k];
+}}
+"""
 
 
 def emit(arranged: Arrangement, dtype: npt.DTypeLike, form: Form, limits: Limits) -> CudaText:
@@ -294,8 +312,9 @@ class _Kernel:
         inputs = [f"const Number *__restrict__ x{k}_" for k in range(len(self.program.inputs))]
         outputs = [f"Number *__restrict__ y{k}_" for k in range(len(self.program.outputs))]
         strides = [f"long long s{k}" for k in range(len(self.program.inputs))]
-        parameters = ", ".join([*inputs, *outputs, "unsigned char *bad", "long long batch", *strides])
-        lines = [f"SHARED({kind}, {name}, {size});" for kind, name, size in self._shared()]
+        listed = ["const int *chosen"] * self.form.listed
+        parameters = ", ".join([*inputs, *outputs, "unsigned char *bad", "long long batch", *strides, *listed])
+        lines = ["LEAVE;", *(f"SHARED({kind}, {name}, {size});" for kind, name, size in self._shared())]
         lines += ["BEGIN(batch);"]
         for k, spec in enumerate(self.program.inputs):
             lines.append(f"BETWEEN(x{k}, x{k}_);" if spec.name == BETWEEN else f"ROWS(x{k}, x{k}_, s{k});")
@@ -304,7 +323,7 @@ class _Kernel:
         head = HEAD.replace("@REAL@", self.real).replace("@LANES@", str(self.lanes))
         for name, layout in (("@ROWS@", self.form.layout), ("@RESULT_ROWS@", self.form.results)):
             head = head.replace(name, "1" if layout == "rows" else "0")
-        head = head.replace("@BLOCK@", str(SHELF_BLOCK))
+        head = head.replace("@BLOCK@", str(SHELF_BLOCK)).replace("@LISTED@", str(int(self.form.listed)))
         tables = _table("Number", "tables", list(self.tables)) + _table("int", "offsets", list(self.offsets))
         bounds = f"BLOCK_OF({SHELF_BLOCK}, {self.form.shelved}) " if self.form.shelved else ""
         return f'{head}{tables}\nextern "C" __global__ {bounds}void {ENTRY}({parameters})\n{{\n{body}\n}}\n'

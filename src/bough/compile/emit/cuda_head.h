@@ -3,11 +3,20 @@
 typedef @REAL@ Number;
 typedef Number Real;
 #define CONSTANT __device__ const
+#if @LISTED@
+#define MANY (chosen ? (long long)chosen[0] : batch)
+#define ROW(k) (chosen ? (long long)chosen[1 + (k)] : (k))
+#define LEAVE if ((long long)blockIdx.x * (blockDim.x / LANES) >= MANY) return
+#else
+#define MANY batch
+#define ROW(k) (k)
+#define LEAVE
+#endif
 #define BEGIN(batch) \
     const unsigned lane = threadIdx.x & (LANES - 1); \
-    const long long thread = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / LANES; \
-    const long long row = thread < batch ? thread : batch - 1; \
-    const bool inside = thread < batch; \
+    const long long thread = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / LANES, many = MANY; \
+    const bool inside = thread < many; \
+    const long long row = ROW(inside ? thread : many - 1); \
     Real fault = 0; (void)lane; (void)inside
 #define SHARED(kind, name, size) \
     __shared__ kind name[size]; \
@@ -39,9 +48,9 @@ typedef Number Real;
     { \
         const Number *tile = reinterpret_cast<const Number *>(tile_bytes) + (first); \
         const long long begin = (long long)blockIdx.x * tile_rows; \
-        const int rows = batch - begin < tile_rows ? (int)(batch - begin) : tile_rows; \
+        const int rows = many - begin < tile_rows ? (int)(many - begin) : tile_rows; \
         for (int k = threadIdx.x; k < rows * (size); k += blockDim.x) \
-            base[begin * (size) + k] = tile[k / (size) * (pitch) + k % (size)]; \
+            base[ROW(begin + k / (size)) * (size) + k % (size)] = tile[k / (size) * (pitch) + k % (size)]; \
     }
 #define BLOCK_OF(threads, blocks) __launch_bounds__(threads, blocks)
 #define SHELVES(tile) \

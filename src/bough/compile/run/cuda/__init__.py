@@ -72,4 +72,5 @@ def bind(routine: Routine, constants: Constants, sizes: Sizes, layout: Layout = 
     """A routine with its constants as a function of arrays on the GPU."""
     inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
     provide = partial(compile, routine, constants, sizes)
-    return CudaFunction(routine.name, inputs, outputs, provide, Layouts(layout, layout))
+    layouts = Layouts(layout, layout, listed=routine.again is not None)
+    return CudaFunction(routine.name, inputs, outputs, provide, layouts, routine.again)

@@ -52,7 +52,7 @@ class KernelNeeds(NamedTuple):
     layouts: Layouts
 
     def form(self, lanes: int, staged: bool = False, shelved: int = 0) -> Form:
-        return Form(lanes, self.layouts.inputs, staged, shelved, self.layouts.results)
+        return Form(lanes, self.layouts.inputs, staged, shelved, self.layouts.results, self.layouts.listed)
 
     def is_staged(self, lanes: int, block: int, limits: Limits) -> bool:
         """Whether results leave through shared memory: rows of many numbers, where a block of them fits."""

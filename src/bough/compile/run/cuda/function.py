@@ -16,10 +16,11 @@ import numpy as np
 from bough.compile.emit.cuda import Layouts
 from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
+from bough.compile.routine import Again
 from bough.compile.run.cuda.arrays import ArrayView, TensorCall, signature, torch_stream, uploaded, view_of
 from bough.compile.run.cuda.code import AnyLaunches, GpuCode
 from bough.compile.run.cuda.gpu import Gpu, the_gpu
-from bough.compile.run.cuda.launches import Launches, room_in
+from bough.compile.run.cuda.launches import Collector, Launches, room_in
 from bough.compile.run.entry import Entry
 from bough.compile.run.exchange import GpuArray
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT
@@ -43,9 +44,10 @@ class CudaFunction:
         outputs: Sequence[Array],
         provide: Callable[[np.dtype], Entry],
         layouts: Layouts = Layouts(),  # noqa: B008  # immutable
+        again: Again | None = None,
     ) -> None:
         self.name, self.inputs, self.outputs, self.layouts = name, tuple(inputs), tuple(outputs), layouts
-        self.entry = cache(provide)
+        self.entry, self.again = cache(provide), again
         self._known: dict[Any, TensorCall] = {}
         self._bases: dict[Any, list[GpuArray]] = {}
 
@@ -177,25 +179,48 @@ class CudaFunction:
     def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
         """See `CompiledFunction`; all arrays are on the GPU, and only launches are left."""
         self._refuse_threads(threads)
-        assert isinstance(self.launches, Launches)
+        kernels = self.launches
+        assert isinstance(kernels, Launches)
         gpu = the_gpu()
         given = [view_of(x, self.name, spec.name) for x, spec in zip(inputs, self.inputs, strict=True)]
         dtype, batch = self._dtype(given), self._batch(given, self.inputs) or 1
         results = [view_of(x, self.name, "out") for x in out]
         arguments = [*(g.address for g in given), *(r.address for r in results), view_of(bad, self.name, "bad").address]
         arguments += [batch, *(self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True))]
-        chain = self.launches.chain(gpu, dtype)
+        chain = kernels.chain(gpu, dtype)
         between = given[0].empty((chain.size if chain else 0, batch), dtype, gpu)
         memory = (inputs, out, bad, between)
 
-        def launch() -> None:
+        def launch(chosen: int = 0) -> None:
             assert len(memory) == 4  # kept as long as this
             if chain:
-                chain.launch(gpu, dtype, batch, arguments, given[0].stream(), between.address)
+                chain.launch(gpu, dtype, batch, arguments, given[0].stream(), between.address, chosen)
             else:
-                self.launches.launch(gpu, dtype, batch, arguments, given[0].stream())
+                kernels.launch(gpu, dtype, batch, arguments, given[0].stream(), chosen)
 
-        return launch
+        return launch if self.again is None else self._repeated(self.again, launch, given, results)
+
+    def _repeated(
+        self, again: Again, launch: Callable[[int], None], given: Sequence[ArrayView], results: Sequence[ArrayView]
+    ) -> Callable[[], None]:
+        """Launches that make some rows again: each pass has a list of them, which the pass before the last emptied."""
+        gpu, batch, dtype = the_gpu(), given[0].shape[0], given[0].dtype
+        start = given[[x.name for x in self.inputs].index(again.start)]
+        names = [x.name for x in self.outputs]
+        flags, found = results[names.index(again.flag[0])], results[names.index(again.found)]
+        lists = [given[0].zeros((batch + 1,), np.dtype(np.int32), gpu) for _ in range(max(again.times, 2))]
+        collect, columns = Collector(gpu, dtype, batch), flags.shape[1]
+        flag = flags.address + again.flag[1] * dtype.itemsize
+
+        def launch_all() -> None:
+            launch(0)
+            for k in range(again.times):
+                here, following = lists[k].address, lists[(k + 1) % len(lists)].address
+                rows = [found.address, start.address, found.shape[1], batch]
+                collect.launch([flag, columns, here, following, *rows], given[0].stream())
+                launch(here)
+
+        return launch_all
 
     def launch_at(
         self, inputs: Sequence[int], outputs: Sequence[int], dtype: np.dtype, batch: int, stream: int

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.emit import cuda_product
+from bough.compile.emit import cuda, cuda_product
 from bough.compile.emit.cuda import Arrangement, Form, Layouts, arrange, emit
 from bough.compile.emit.cuda_product import ProductText
 from bough.compile.emit.llvm_product import SparseProduct
@@ -53,8 +53,15 @@ class Launches:
         self._prepared: dict[tuple[np.dtype, int], Launch] = {}  # by precision and batch
         self._arranged: Callable[[int], Arrangement] = cache(lambda lanes: arrange(program(), lanes))
 
-    def launch(self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any) -> Launch | None:
-        """Launch it; the launch itself is returned if it is the same for all calls with so many rows."""
+    def launch(
+        self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any, chosen: int = 0
+    ) -> Launch | None:
+        """Launch it; the launch itself is returned if it is the same for all calls with so many rows.
+
+        `chosen` is the address of a list of rows, where the kernel takes one; 0 stands for all rows.
+        """
+        if self.layouts.listed:
+            arguments = [*arguments, chosen]
         launch = self._prepared.get((dtype, batch))
         if launch is None:
             with self._lock:
@@ -65,14 +72,14 @@ class Launches:
                 return None
             room_in(self._prepared)[dtype, batch] = launch
         launch(arguments, stream)
-        return launch
+        return None if self.layouts.listed else launch
 
     def chain(self, gpu: Gpu, dtype: np.dtype) -> ChainedLaunches | None:
         """The same by several kernels, where one would be too long; they are compiled side by side."""
         parts = [self]
         while parts[-1]._is_long(gpu, dtype):
             first, second = cut(parts[-1].program())
-            between = Layouts(self.layouts.inputs, "columns")
+            between = self.layouts._replace(results="columns")
             parts[-1:] = _launches(first, between), _launches(second, self.layouts)
         if len(parts) == 1:
             return None
@@ -113,7 +120,8 @@ class Launches:
 
     def _ready(self, gpu: Gpu, dtype: np.dtype, choice: FormAndBlock, batch: int) -> Launch:
         code = self._kernel(gpu, dtype, choice.form)
-        rows, count = choice.block // choice.form.lanes, 2 * len(self.inputs) + len(self.outputs) + 2
+        rows = choice.block // choice.form.lanes
+        count = 2 * len(self.inputs) + len(self.outputs) + 2 + int(self.layouts.listed)
         return gpu.prepared(code.kernel, -(-batch // rows), choice.block, code.row_bytes * rows, count)
 
     def _choose(
@@ -177,17 +185,29 @@ class ChainedLaunches:
         self.parts, self.sizes = parts, [part.outputs[0].size for part in parts[:-1]]
         self.size = sum(self.sizes)
 
-    def launch(self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any, between: int) -> None:
-        """Launch all, with the address of memory for the numbers between them."""
+    def launch(
+        self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any, between: int, chosen: int
+    ) -> None:
+        """Launch all, with the address of memory for the numbers between them, and of a list of rows, or 0."""
         count = len(self.parts[0].inputs)
         given, rest, strides = arguments[:count], arguments[count:], arguments[len(arguments) - count :]
         known: list[int] = []
         for part, size in zip(self.parts, self.sizes, strict=False):
             inner = [*given, *known, between, 0, batch, *strides, *self.sizes[: len(known)]]
-            part.launch(gpu, dtype, batch, inner, stream)
+            part.launch(gpu, dtype, batch, inner, stream, chosen)
             known.append(between)
             between += size * batch * dtype.itemsize
-        self.parts[-1].launch(gpu, dtype, batch, [*given, *known, *rest, *self.sizes], stream)
+        self.parts[-1].launch(gpu, dtype, batch, [*given, *known, *rest, *self.sizes], stream, chosen)
+
+
+class Collector:
+    """Launches of the kernel that lists rows which are to be made again."""
+
+    BLOCK = 256
+
+    def __init__(self, gpu: Gpu, dtype: np.dtype, batch: int) -> None:
+        kernel = _loaded(gpu, cuda.collect(dtype), dtype)
+        self.launch = gpu.prepared(kernel, -(-batch // self.BLOCK), self.BLOCK, 0, 8)
 
 
 class ProductLaunches:
@@ -204,14 +224,18 @@ class ProductLaunches:
         if launch is None:
             if dtype not in self._kernels:
                 source = cuda_product.emit(self.product, dtype, gpu.limits)
-                name = f"cuda {gpu.compiler} {source.text}"
-                code = fetch(name, lambda: gpu.compile(source.text, dtype == np.float32), machine=gpu.architecture)
-                self._kernels[dtype] = gpu.load(code), source
+                self._kernels[dtype] = _loaded(gpu, source.text, dtype), source
             kernel, (_, rows, block, shared) = self._kernels[dtype]
             launch = gpu.prepared(kernel, -(-batch // rows), block, shared, len(arguments))
             room_in(self._prepared)[dtype, batch] = launch
         launch(arguments, stream)
         return launch
+
+
+def _loaded(gpu: Gpu, text: str, dtype: np.dtype) -> Kernel:
+    """The kernel of a short text."""
+    name = f"cuda {gpu.compiler} {text}"
+    return gpu.load(fetch(name, lambda: gpu.compile(text, dtype == np.float32), machine=gpu.architecture))
 
 
 def room_in(kept: dict[Any, Any]) -> dict[Any, Any]:
