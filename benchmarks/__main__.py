@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import plots, report
+from benchmarks import overview, plots, report
 from benchmarks.absent import Sought, left_out
 from bough.app.bench.timing import Timing
 from bough.errors import BoughError, MissingExtraError, OptionError, UnknownNameError, nearest, short
@@ -37,6 +38,7 @@ SECTIONS = (
     "cuda",
 )
 DOCS = Path(__file__).parents[1] / "docs"
+STORY = DOCS.parent / "src" / "bough" / "app" / "story" / "recorded.json"
 
 
 def run(
@@ -54,8 +56,8 @@ def run(
         require(section)
         if docs is not None and "." in section:
             raise OptionError(f"{section!r} is a part of a section: record it by --to FOLDER, and take all parts then")
-    if docs is not None and not (docs / "performance.md").exists():
-        raise OptionError(f"{short(str(docs))!r} has no performance.md to renew: expected the docs of a checkout")
+    if docs is not None and not (docs / "benchmarks").exists():
+        raise OptionError(f"{short(str(docs))!r} has no folder benchmarks to renew: expected the docs of a checkout")
     if to is not None:
         to.mkdir(parents=True, exist_ok=True)
     found: list[Timing] = []
@@ -130,7 +132,7 @@ def take(folder: Path, docs: Path) -> list[str]:
 def renew(section: str, docs: Path) -> None:
     """Write a recorded section into the docs."""
     kept = docs.parent / "benchmarks" / "results" / f"{section}.json"
-    report.write_into(docs / "performance.md", section, report.markdown(kept))
+    report.write_into(docs / "benchmarks" / f"{section}.md", section, report.markdown(kept))
     summarise(docs)
 
 
@@ -156,10 +158,14 @@ def main(words: list[str]) -> None:
 
 
 def summarise(docs: Path) -> None:
-    """Renew what README and the head of the page say of the recorded results."""
+    """Renew what README, the first page of the benchmarks and the demo say of the recorded results."""
     results = docs.parent / "benchmarks" / "results"
     report.write_into(docs.parent / "README.md", "forward dynamics", report.front_table(results))
-    report.write_into(docs / "performance.md", "losses", report.losses(results))
+    front = docs / "benchmarks" / "index.md"
+    report.write_into(front, "losses", report.losses(results))
+    report.write_into(front, "overview", overview.table(results))
+    front.with_name("overview.svg").write_text(overview.charts(results))
+    STORY.write_text(json.dumps(overview.story(results), indent=1) + "\n")
     scaled = results / "scale.json"
     if scaled.exists():
         plots.scaling(report.recorded(results, "scale"), docs / "scaling.png")

@@ -22,7 +22,7 @@ def show(rows: Iterable[Timing]) -> None:
     for row in rows:
         groups.setdefault(row.group, []).append(row)
     for group, members in groups.items():
-        table = Table("model", "function", "microseconds (median)", "times faster", "note", title=group)
+        table = Table("model", "function", "microseconds (median)", "Bough is", "note", title=group)
         for row in sorted(members, key=lambda row: (ratio_of(row) or 1.0) >= 1.0):
             table.add_row(row.model, row.case, _times(row, "\n"), _ratio(row), _note(row), end_section=True)
         Console().print(table)
@@ -58,7 +58,14 @@ def peers_of(row: Timing) -> dict[str, float]:
 
 def _ratio(row: Timing) -> str:
     ratio = ratio_of(row)
-    return f"{ratio:.1f}" if ratio else ""
+    return words(ratio) if ratio else ""
+
+
+def words(ratio: float) -> str:
+    """How many times faster or slower Bough is, where another takes `ratio` times as long."""
+    if 0.95 <= ratio <= 1.05:
+        return "as fast"
+    return f"{ratio:.1f}x faster" if ratio > 1.0 else f"{1 / ratio:.1f}x slower"
 
 
 def save(rows: Iterable[Timing], path: Path) -> None:
@@ -79,21 +86,16 @@ def join(files: Sequence[Path], path: Path) -> None:
     path.write_text(json.dumps({"machine": saved[0]["machine"], "rows": list(rows.values())}, indent=1) + "\n")
 
 
-HEAD = ("| model | function | microseconds (median) | times faster | note |", "| --- | --- | --- | --- | --- |")
+HEAD = ("| model | function | microseconds (median) | Bough is | note |", "| --- | --- | --- | --- | --- |")
 
 
 def markdown(path: Path) -> str:
     """The saved rows as Markdown tables."""
     saved = json.loads(path.read_text())
-    versions = ", ".join(f"{name} {number}" for name, number in saved["machine"]["versions"].items())
-    cores = f", {saved['machine']['cores']} cores" if "cores" in saved["machine"] else ""
-    card = f"{saved['machine']['card']}, " if "card" in saved["machine"] else ""
-    commit = f"; commit {saved['machine']['commit']}" if "commit" in saved["machine"] else ""
-    day = f"; {saved['machine']['date']}" if "date" in saved["machine"] else ""
-    lines = [
-        f"{card}{saved['machine']['cpu']}{cores}, Python {saved['machine']['python']}, {versions}{commit}{day}.",
-        "",
-    ]
+    machine = saved["machine"]
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    commit = f"; commit {machine['commit']}" if "commit" in machine else ""
+    lines = [f"{origin(path)}, Python {machine['python']}, {versions}{commit}.", ""]
     groups: dict[str, list[Timing]] = {}
     for item in saved["rows"]:
         groups.setdefault(item["group"], []).append(Timing(**item))
@@ -101,6 +103,15 @@ def markdown(path: Path) -> str:
         lines += [f"### {group[0].upper()}{group[1:]}", "", *HEAD]
         lines += [f"| {x.model} | {x.case} | {_times(x)} | {_ratio(x)} | {_note(x)} |" for x in members] + [""]
     return "\n".join(lines)
+
+
+def origin(path: Path) -> str:
+    """On what and when a section was recorded."""
+    machine = _read(path)["machine"]
+    cores = f", {machine['cores']} cores" if "cores" in machine else ""
+    day = f", {machine['date']}" if "date" in machine else ""
+    card = f"{machine['card']}, " if "card" in machine else ""
+    return f"{card}{machine['cpu']}{cores}{day}"
 
 
 def write_into(page: Path, section: str, text: str) -> None:
@@ -148,16 +159,17 @@ def _named(seconds: Mapping[str, float], name: str) -> float:
 
 
 def losses(results: Path) -> str:
-    """Every recorded row in which something else was faster, as a list; the worst first."""
+    """Every recorded row in which something else was faster, as a table; the worst first."""
     found = []
     for path in sorted(results.glob("*.json")):
         for row in recorded(results, path.stem):
             ratio = ratio_of(row)
             if ratio is not None and ratio < 1:
                 peer = min((t, name) for name, t in peers_of(row).items())[1]
-                what = f"{row.model}, {row.case} ({row.group})"
-                found.append((ratio, f"- {what}: `{peer}` is {1 / ratio:.2f} times faster"))
-    return "\n".join(line for _, line in sorted(found)) or "- nothing in the recorded runs"
+                what = f"| {row.model} | {row.case} ([{row.group}]({path.stem}.md))"
+                found.append((ratio, f"{what} | {1 / ratio:.2f}x slower | `{peer}` |"))
+    head = ["| model | function | Bough is | than |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *(line for _, line in sorted(found))]) if found else "Nothing in the recorded runs."
 
 
 def _us(seconds: float) -> str:

@@ -17,7 +17,8 @@ import pytest
 from typer.testing import CliRunner
 
 import bough
-from benchmarks import report
+from benchmarks import overview, report
+from benchmarks.__main__ import STORY
 from bough.app import cli
 from gpu import needs_gpu
 
@@ -279,13 +280,17 @@ def test_the_c_example_compiles_and_runs(tmp_path):
 
 @pytest.mark.parametrize("record", sorted((ROOT / "benchmarks" / "results").glob("*.json")), ids=lambda path: path.stem)
 def test_tables_of_measurements_are_those_recorded(record):
-    assert between(ROOT / "docs" / "performance.md", record.stem) == report.markdown(record)
+    assert between(ROOT / "docs" / "benchmarks" / f"{record.stem}.md", record.stem) == report.markdown(record)
 
 
 def test_summaries_are_made_from_the_records():
     results = ROOT / "benchmarks" / "results"
     assert between(ROOT / "README.md", "forward dynamics") == report.front_table(results)
-    assert between(ROOT / "docs" / "performance.md", "losses") == report.losses(results)
+    front = ROOT / "docs" / "benchmarks" / "index.md"
+    assert between(front, "losses") == report.losses(results)
+    assert between(front, "overview") == overview.table(results)
+    assert front.with_name("overview.svg").read_text() == overview.charts(results)
+    assert json.loads(STORY.read_text()) == overview.story(results)
 
 
 def test_no_other_number_of_microseconds_in_the_readme():

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bough.app.story import box, drawings, page, settling
+import bough
+from bough.app.story import box, drawings, herd, molecule, page
 from bough.errors import MissingExtraError
 
 pytest.importorskip("qpsolvers")
@@ -39,14 +40,26 @@ def test_the_feet_push_and_torques_hold(carried):
     assert (sideways <= 0.7 * carried.forces[:, :, 2] + 1e-6).all()
 
 
-def test_adaptive_steps_end_where_plain_ones_do():
-    for case in (settling.millipede(6), settling.bridge(60)):
-        found = settling.beside(case._replace(steps=80))
-        assert found.apart < 0.1
-        assert 0 < found.joints <= len(case.model.joints)
-        scene = settling.shown(found)
-        assert scene.motion.adaptive
-        assert len(scene.motion.time) == len(found.recorder.samples)
+def test_the_pulled_atom_moves_outwards_and_few_joints_are_computed(monkeypatch):
+    monkeypatch.setattr(molecule, "SAMPLES", 8)
+    found = molecule.pull(2000)
+    scene = molecule.shown(found)
+    at = [bough.Dynamics(found.model, general=True).placement(q, found.atom)[:3, 3] for q in found.q[[0, -1]]]
+    assert (at[1] - at[0]) @ found.force > 0.0
+    assert 0 < found.joints.max() < 500
+    assert (found.bound <= molecule.EPS).all()
+    assert scene.motion.adaptive
+    assert len(scene.motion.time) == 8
+
+
+def test_quadrupeds_stand_on_the_ground(monkeypatch):
+    found = herd.fall(26)
+    assert found.q.shape[1] == 25  # those that are shown
+    assert (found.q[0, :, 2] > 0.39).all()
+    assert ((found.q[-1, :, 2] > 0.2) & (found.q[-1, :, 2] < 0.4)).all()
+    assert found.residual < 1e-6
+    scene = herd.shown(found)
+    assert len(scene.links.parent) == 25 * len(found.model.joints)
 
 
 class Balanced(HTMLParser):
@@ -67,11 +80,16 @@ def test_the_page_stands_alone(monkeypatch, tmp_path, carried):
     monkeypatch.setattr(page, "SECONDS", 0.0)
     monkeypatch.setattr(page, "BATCH", 8)
     monkeypatch.setattr(box, "carry", lambda: carried)
-    monkeypatch.setattr(settling.millipede, "__defaults__", (4,))
-    monkeypatch.setattr(settling.bridge, "__defaults__", (40,))
+    monkeypatch.setattr(molecule.pull, "__defaults__", (300,))
+    monkeypatch.setattr(molecule, "SAMPLES", 3)
+    monkeypatch.setattr(herd.fall, "__defaults__", (4,))
     said = []
     path, numbers = page.write(tmp_path / "demo", said.append)
-    assert {name: bool(found) for name, found in numbers.items()} == {"carry": True, "settle": True, "cost": True}
+    assert {name: bool(found) for name, found in numbers.items()} == {
+        "humanoid": True,
+        "molecule": True,
+        "quadrupeds": True,
+    }
     text = path.read_text()
     parser = Balanced()
     parser.open = []
@@ -106,17 +124,24 @@ def test_what_to_try_next_names_extras_before_they_are_needed(run, monkeypatch):
             assert k > install or words[1] != "view" or "--html" in words
 
 
-def test_numbers_and_ticks():
-    assert [drawings.three(x) for x in (0.0, 12345.6, 0.01234, 1e-9)] == ["0", "12,300", "0.0123", "1.00e-09"]
-    assert drawings.round_ticks(0.0, 10.0) == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
-    assert drawings.decades(np.array([3.0, 400.0])) == [1.0, 10.0, 100.0, 1000.0]
-    assert "&lt;b&gt;" in drawings.table(["<b>"], [["1"]])
+def test_bars_are_linear_and_times_have_units():
+    shown = drawings.bars({"Bough <b>": 1e-6, "other": 4e-6})
+    assert re.findall(r"width:([\d.]+)%", shown) == ["25.0", "100.0"]
+    assert "Bough &lt;b&gt;" in shown
+    assert [drawings.time(x) for x in (8.61e-7, 0.01119, 2.5)] == ["0.861 us", "11.2 ms", "2.5 s"]
 
 
-def test_without_the_extra_the_first_part_is_left_out(monkeypatch):
+@pytest.mark.parametrize("text", [page.HUMANOID, page.MOLECULE, page.HERD])
+def test_code_of_the_page_runs(text):
+    exec(text, {})
+
+
+def test_without_the_extra_the_humanoid_stands(monkeypatch):
+    monkeypatch.setattr(page, "SECONDS", 0.0)
+    monkeypatch.setattr(page, "BATCH", 8)
     monkeypatch.setattr(box, "carry", lambda: (_ for _ in ()).throw(MissingExtraError("install <it>")))
     said = []
-    found, numbers = page.carrying(said.append)
-    assert numbers == {"left_out": "install <it>"}
-    assert "install &lt;it&gt;" in found["carry_scene"]
-    assert said[-1] == "   left out: install <it>"
+    found, numbers = page.standing(said.append, {"humanoid": {"Bough": 1e-6}})
+    assert numbers["left_out"] == "install <it>"
+    assert "A humanoid" in found["humanoid_scene"]
+    assert "   it does not move: install <it>" in said

@@ -98,8 +98,9 @@ def test_two_machines_are_compared_by_the_other_libraries(tmp_path):
 def test_parts_are_joined_and_taken(tmp_path, monkeypatch):
     """Rows recorded elsewhere, in parts, stand in the docs in the order of the section; what all parts have, once."""
     docs, folder = tmp_path / "docs", tmp_path / "recorded"
-    docs.mkdir()
-    (docs / "performance.md").write_text("<!-- begin scale -->\nold\n<!-- end scale -->")
+    page = docs / "benchmarks" / "scale.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("<!-- begin scale -->\nold\n<!-- end scale -->")
     made = {name: Timing("single call", name, "aba", {"bough": 1e-6}) for name in ("b", "a")}
     absent = Timing("not measured", "g1", "", {}, "not measured")
     monkeypatch.setattr(
@@ -109,7 +110,7 @@ def test_parts_are_joined_and_taken(tmp_path, monkeypatch):
     runner.run(["scale.a", "scale.b"], None, lambda rows: None, to=folder)
     assert runner.take(folder, docs) == ["scale"]
     assert [row.model for row in read(tmp_path / "benchmarks" / "results" / "scale.json")] == ["b", "g1", "a"]
-    assert (docs / "performance.md").read_text().count("| g1 |") == 1
+    assert page.read_text().count("| g1 |") == 1
     (folder / "scale.a.json").unlink()
     with pytest.raises(OptionError, match=r"there is no file .*scale\.a\.json"):
         runner.take(folder, docs)

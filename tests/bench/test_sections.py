@@ -50,7 +50,7 @@ def test_sections_that_cannot_run_here_are_left_out(monkeypatch, tmp_path):
     fake.rows = rows
     monkeypatch.setattr("benchmarks.__main__.SECTIONS", ("cuda",))
     monkeypatch.setattr("benchmarks.__main__.import_module", lambda name: fake)
-    (tmp_path / "performance.md").touch()
+    (tmp_path / "benchmarks").mkdir()
     (row,) = run([], tmp_path, lambda rows: None)  # and nothing is recorded
     assert (row.model, row.note, row.seconds) == ("cuda", "not measured: no card", {})
     with pytest.raises(MissingExtraError):
@@ -60,14 +60,16 @@ def test_sections_that_cannot_run_here_are_left_out(monkeypatch, tmp_path):
 def test_the_sections_are_there():
     for section in SECTIONS:
         assert hasattr(importlib.import_module(f"benchmarks.{section}"), "rows")
-    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text()
-    assert all(f"<!-- begin {section} -->" in page for section in (*SECTIONS, "losses"))
+    pages = Path(__file__).parents[2] / "docs" / "benchmarks"
+    for section in SECTIONS:
+        assert f"<!-- begin {section} -->" in (pages / f"{section}.md").read_text()
+        assert f"]({section}.md)" in (pages / "index.md").read_text()
 
 
 def test_what_cannot_be_measured_or_recorded_is_refused_before_anything_is(tmp_path):
     with pytest.raises(UnknownNameError, match="no section 'dynamcis'; did you mean 'dynamics'"):
         run(["dynamcis"], None, lambda rows: None)
-    with pytest.raises(OptionError, match=r"has no performance\.md to renew"):
+    with pytest.raises(OptionError, match="has no folder benchmarks to renew"):
         run(["threads"], tmp_path, lambda rows: None)
 
 

@@ -112,7 +112,7 @@ def test_what_is_too_slow_is_drawn_with_less_and_said(shown):
     levels = [page.run(f"{tell}(60, 11)") for _ in range(8)]
     assert levels == [1, 2, 3, 4, 5, 6, 6, 6]
     assert page.run(f"{STATE}.pace.rate") == pytest.approx(1000 / 60)
-    assert "17 pictures a second; while it moves: few pixels" in page.run("document.querySelector('.slow').textContent")
+    assert "17 frames per second; while it moves: few pixels" in page.run("document.querySelector('.slow').textContent")
     page.run(f"{STATE}.pace.level = 0; {STATE}.pace.restart()")
     assert page.run(f"{tell}(900, 2)") == 4
 

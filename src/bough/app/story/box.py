@@ -194,7 +194,8 @@ def shown(found: Carried) -> Scene:
         Piece("box", "box", (BOX[0] * 1.01, BOX[1] * 1.01, 0.03), colour=edge),
     ]  # fmt: skip
     soles = [f"{side}_ankle_roll" for side, _ in SIDES]
-    pushes = arrows(found.model, soles, found.forces, [SOLE["point"]] * 2)
+    beside = [np.array(SOLE["point"]) + (0.0, 0.13 * sign, 0.0) for _, sign in SIDES]  # legs would hide them
+    pushes = arrows(found.model, soles, found.forces, beside)
     tracks = {
         "force under the feet, N": found.forces[:, :, 2].sum(axis=1), "box from its path, mm": 1e3 * found.box_error,
         "largest torque over its limit": found.effort,

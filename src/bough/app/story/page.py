@@ -1,7 +1,8 @@
-"""The page: three parts, each with something to see and its numbers. Its words are in `story.html`."""
+"""The page: one story in three acts, each with a scene, code, and times beside others. Words: `story.html`."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
@@ -15,21 +16,21 @@ from typing import Any
 
 import numpy as np
 
+import bough
 from bough import __version__
 from bough.app import costs
 from bough.app.bench.timing import contest
-from bough.app.story import box, settling
-from bough.app.story.drawings import bars, plot, table, three
+from bough.app.story import box, herd, molecule
+from bough.app.story.drawings import COPY, bars, code, time
 from bough.dynamics import Dynamics
 from bough.errors import MissingExtraError
-from bough.model import Model
 from bough.record import progress_bar, replacing
+from bough.view import scene
 from bough.view.html import START, data, document, scene_element, scripts
 from bough.zoo import humanoid
 
 SECONDS, BATCH = 0.05, 4096  # of timings
 
-COUNTED = ["inverse_dynamics", "mass_matrix", "forward_dynamics", "factorize"]
 # In this order they work: the viewer is there before it is used, and a recording before it is played.
 NEXT = (
     ("bough info robot.urdf", "your robot: its tree, joints, limits and zeros; without one, zoo:humanoid"),
@@ -40,27 +41,85 @@ NEXT = (
     ("bough view robot.urdf", "live: drag forces, look at Lambda, let it settle"),
     ("bough bench --model robot.urdf", "beside Pinocchio and MuJoCo, on your machine"),
 )
+HUMANOID = """
+import bough
+
+# yours: bough.load("robot.urdf", floating_base=True)
+robot = bough.zoo.humanoid()
+dyn = bough.Dynamics(robot)
+q, zero = robot.random_configuration(), [0.0] * robot.nv
+qdd = dyn.forward_dynamics(q, v=zero, tau=zero)
+H = dyn.mass_matrix(q)            # half of it is zero
+x = dyn.factorize(q).solve(H[0])  # nothing is filled in
+"""
+MOLECULE = """
+import bough
+from bough import adaptive
+
+molecule = bough.zoo.molecule(50_000).with_gravity((0, 0, 0))
+error = adaptive.energy(0.01)
+sim = adaptive.QuasiStatics(molecule, error=error)
+sim.apply_force("link49999", (0.0, 0.0, 1.0))
+sim.run(10, 0.01)
+print(sim.stats.joints, "of", molecule.nv, "joints")
+"""
+HERD = """
+import numpy as np
+import bough
+from bough.simulate import Contacts, Ensemble
+
+robot = bough.zoo.quadruped(stiffness=60, damping=3)
+q = np.tile(robot.rest_configuration, (512, 1))
+q[:, 2] = np.linspace(0.4, 0.7, 512)  # heights
+v = np.zeros((512, robot.nv))
+feet = ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
+robots = Ensemble(robot, q, v, dt=2e-3,
+                  contacts=Contacts(feet))
+robots.step(500)
+"""
 Say = Callable[[str], None]
+Act = tuple[dict[str, str], dict[str, Any]]  # texts of the page, and its numbers
 
 
 def write(to: Path, say: Say, progress: bool = False) -> tuple[Path, dict[str, Any]]:
     """Run everything, and write the page into a folder: its file, and the numbers that are in it."""
+    known = json.loads(text("recorded.json"))
     parts, numbers = {}, {}  # type: tuple[dict[str, str], dict[str, Any]]
     with progress_bar("demonstrating", 3, progress) as advance:
-        for name, part in (("carry", carrying), ("settle", settled), ("cost", costing)):
-            texts, numbers[name] = part(say)
+        for name, act in (("humanoid", standing), ("molecule", pulled), ("quadrupeds", falling)):
+            texts, numbers[name] = act(say, known)
             parts |= texts
             advance(1)
     steps = "\n".join(
         f"<span class='note'># {escape(words)}</span>\n{escape(command)}" for command, words in next_steps()
     )
-    body = Template(text("story.html")).substitute(parts, version=__version__, next_steps=steps)
+    here = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    body = Template(text("story.html")).substitute(
+        parts, version=__version__, next_steps=steps, machine=escape(here), recorded_on=escape(known["machine"]),
+        humanoid_links=links(to, ("tutorials/first-robot", "your own URDF in ten minutes"), ("overview", "overview"),
+                             ("benchmarks/index", "benchmarks")),
+        molecule_links=links(to, ("adaptive", "huge linkages"), ("molecules", "proteins")),
+        herd_links=links(to, ("loops-and-contacts", "loops and contacts"), ("gpu", "GPU"),
+                         ("tutorials/learning", "learning")),
+    )  # fmt: skip
     style = f"<style>{text('story.css')}</style>"
-    page = document("Bough: a demonstration", style + body, scripts() + START)
+    page = document("Bough: a demonstration", style + body, scripts() + START + COPY)
     to.mkdir(parents=True, exist_ok=True)
     with replacing(to / "index.html") as file:
         file.write(page.encode())
     return to / "index.html", numbers
+
+
+def links(to: Path, *pages: tuple[str, str]) -> str:
+    """Pages of the docs: links in a checkout, names elsewhere."""
+    docs = Path(bough.__file__).parents[2] / "docs"
+    known = [(docs / f"{name}.md", f"docs/{name}.md", words) for name, words in pages]
+    return "Read on: " + ", ".join(
+        f"<a href='{escape(Path(os.path.relpath(path, to)).as_posix())}'>{words}</a>"
+        if path.exists()
+        else f"{words} ({name})"
+        for path, name, words in known
+    )
 
 
 def next_steps() -> list[tuple[str, str]]:
@@ -76,98 +135,61 @@ def text(name: str) -> str:
     return (files("bough.app.story") / name).read_text(encoding="utf-8")
 
 
-def carrying(say: Say) -> tuple[dict[str, str], dict[str, Any]]:
-    """The humanoid and the box."""
-    say("1 of 3: a humanoid puts a box on the floor ...")
+def standing(say: Say, known: dict[str, Any]) -> Act:
+    """The humanoid that puts a box on the floor; without the solver of its controller, one that stands."""
+    say("1 of 3: a humanoid ...")
+    model, numbers = humanoid(), dict[str, Any]()
     try:
         found = box.carry()
+        shown = box.shown(found)
+        numbers |= {"commands": found.steps, "seconds": found.seconds, "box_off": found.box_error.max()}
+        say(f"   {found.steps:,} commands of whole-body control, {time(found.seconds)} each")
     except MissingExtraError as error:
-        say(f"   left out: {error}")
-        left_out = f"<p class='note'>Left out: {escape(str(error))}</p>"
-        return {"carry_scene": left_out, "carry_table": "", "carry_plot": ""}, {"left_out": str(error)}
-    weight, off, pushed = 9.81 * found.model.total_mass, 1e3 * found.box_error.max(), found.forces[:, :, 2]
-    rows = [
-        ["degrees of freedom, robot and box", f"{found.model.nv}"],
-        ["commands, and time of one", f"{found.steps:,}, {1e3 * found.seconds:.2f} ms"],
-        ["box from its path, at most", f"{off:.2f} mm"],
-        ["largest torque, of its limit", f"{found.effort.max():.0%}"],
-        ["weight of robot and box", f"{weight:.0f} N"],
-        ["force under the feet, without the box at the end", f"{pushed[-1].sum():.0f} N"],
-    ]
-    say(f"   {found.steps:,} commands, {1e3 * found.seconds:.2f} ms each; the box within {off:.2f} mm of its path")
-    words = f"Normal force under each foot, N: the box leaves the hands at {box.DOWN:g} s"
-    parts = {
-        "carry_scene": scene_element(data(box.shown(found)), "boxed tall"),
-        "carry_table": table(["", ""], rows),
-        "carry_plot": plot(found.time, {"left foot": pushed[:, 0], "right foot": pushed[:, 1]}, "time, s", words),
-    }
-    return parts, {"commands": found.steps, "seconds": found.seconds, "box_off": found.box_error.max()}
-
-
-def settled(say: Say) -> tuple[dict[str, str], dict[str, Any]]:
-    """The linkages that settle."""
-    say("2 of 3: a millipede and a cable bridge settle ...")
-    rows, plots, scenes, numbers = [], [], [], {}
-    for case in (settling.millipede(), settling.bridge()):
-        run = settling.beside(case)
-        joints, took, plain = len(case.model.joints), 1e6 * run.seconds, 1e6 * run.plain
-        rows.append([case.title, f"{joints:,}", f"{run.joints:,.0f}", f"{took:,.0f} us", f"{plain:,.0f} us",
-                     f"{plain / took:.1f}x", f"{run.apart:.2%}"])  # fmt: skip
-        say(f"   {case.title}: {took:.0f} us a step, plain {plain:.0f} us; {run.joints:.0f} of {joints:,} joints")
-        numbers[case.title] = {"joints": joints, "computed": run.joints, "seconds": run.seconds, "plain": run.plain}
-        samples = run.recorder.arrays()
-        computed = {"joints computed": samples["joints"], "all joints": np.full(len(samples["joints"]), float(joints))}
-        plots.append(plot(samples["step"], computed, "step", case.title, log=True))
-        scenes.append(scene_element(data(settling.shown(run)), "boxed"))
-    head = ["", "joints", "computed", "adaptive step", "plain step", "", "ends apart"]
-    texts = {"settle_scenes": "<br>".join(scenes), "settle_table": table(head, rows), "settle_plots": "".join(plots)}
-    return texts, numbers
-
-
-def costing(say: Say) -> tuple[dict[str, str], dict[str, Any]]:
-    """Costs and speeds."""
-    say("3 of 3: costs and speeds ...")
-    model = humanoid()
-    dynamics, rng = Dynamics(model), np.random.default_rng(0)
-    q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
-    times = {name: 1e6 * x for name, x in timings(dynamics, q, v, tau).items()}
-    name, best = next(iter(times.items()))
-    say(f"   {name}: {three(best)} us a call")
+        say(f"   it does not move: {error}")
+        shown, numbers["left_out"] = scene(model, title="A humanoid"), str(error)
+    times = timings(Dynamics(model))
+    say(f"   forward dynamics of 30 degrees of freedom: {time(times['one'])} a call")
+    row = next(x for x in costs.every(model, ["forward_dynamics"], None, False) if x.method == "aba")
     texts = {
-        "density": f"{model.dof_tree.density:.0%}",
-        "cost_table": table(["", "mul", "add", "div", "paper"], cost_rows(model)),
-        "speed_bars": bars(times, "us"),
-        "machine": escape(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}"),
-    }
-    return texts, {"microseconds": times}
-
-
-def cost_rows(model: Model) -> list[list[str]]:
-    """Counted operations beside the papers' formulas, and the factorization beside a dense one."""
-    rows = []
-    for row in costs.every(model, COUNTED, None, False):
-        name = row.function if row.method == row.function else f"{row.function}, {row.method}"
-        numbers = [f"{getattr(row.counted, key):,}" for key in ("mul", "add", "div")]
-        rows.append([name.replace("_", " "), *numbers, costs.printed(row.formula)])
-    tree, n = model.dof_tree, model.nv
-    dense = n * (n * n - 1) // 6
-    rows.append(["LTDL factorization alone", f"{tree.D2:,}", f"{tree.D2:,}", f"{tree.D1:,}", ""])
-    rows.append([f"the same if H were full, {n} x {n}", f"{dense:,}", f"{dense:,}", f"{n * (n - 1) // 2:,}", ""])
-    return rows
-
-
-def timings(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> dict[str, float]:
-    """Seconds that each way takes, for one state."""
-    H, b = dynamics.mass_matrix(q), tau - dynamics.bias_force(q, v)
-    qs, vs, taus = (np.tile(x, (BATCH, 1)) for x in (q, v, tau))
-    contestants: dict[str, tuple[Callable[[], Any], int]] = {
-        "forward dynamics, chosen automatically": (lambda: dynamics.forward_dynamics(q, v, tau), 1),
-        "forward dynamics, CRBA and LTDL": (lambda: dynamics.forward_dynamics(q, v, tau, method="crba"), 1),
-        "forward dynamics, RNEA, CRBA and dense LAPACK": (
-            lambda: np.linalg.solve(dynamics.mass_matrix(q), tau - dynamics.bias_force(q, v)), 1,
-        ),
-        "solving with H alone: dense LAPACK": (lambda: np.linalg.solve(H, b), 1),
-        f"forward dynamics, {BATCH} at once, each": (lambda: dynamics.forward_dynamics(qs, vs, taus), BATCH),
+        "humanoid_scene": scene_element(data(shown), "boxed tall"), "humanoid_bars": bars(known["humanoid"]),
+        "humanoid_code": code(HUMANOID), "humanoid_time": time(times["one"]), "batch_time": time(times["batch"]),
+        "batch": f"{BATCH:,}", "count": escape(str(row.counted)), "printed": escape(costs.printed(row.formula)),
     }  # fmt: skip
-    times = contest({name: run for name, (run, _) in contestants.items()}, SECONDS)
-    return times.per({name: size for name, (_, size) in contestants.items()})
+    return texts, numbers | {"forward_dynamics": times}
+
+
+def timings(dynamics: Dynamics) -> dict[str, float]:
+    """Seconds of forward dynamics: one call, and each in a batch."""
+    model, rng = dynamics.model, np.random.default_rng(0)
+    q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
+    many = [np.tile(x, (BATCH, 1)) for x in (q, v, tau)]
+    calls = {"one": lambda: dynamics.forward_dynamics(q, v, tau), "batch": lambda: dynamics.forward_dynamics(*many)}
+    return dict(contest(calls, SECONDS).per({"one": 1, "batch": BATCH}))
+
+
+def pulled(say: Say, known: dict[str, Any]) -> Act:
+    """The molecule."""
+    say(f"2 of 3: a molecule of {molecule.JOINTS:,} joints ...")
+    found = molecule.pull()
+    joints, computed = len(found.model.joints), float(np.mean(found.joints))
+    say(f"   {computed:,.0f} of {joints:,} joints: {time(found.seconds)} a step, with all {time(found.full)}")
+    texts = {
+        "molecule_scene": scene_element(data(molecule.shown(found)), "boxed tall"),
+        "molecule_bars": bars(known["molecule"]), "molecule_code": code(MOLECULE), "joints": f"{joints:,}",
+        "recorded_joints": f"{known['molecule_joints']:,}", "molecule_joints": f"{computed:,.0f}",
+        "molecule_time": time(found.seconds), "molecule_full": time(found.full),
+    }  # fmt: skip
+    return texts, {"joints": joints, "computed": computed, "seconds": found.seconds, "full": found.full}
+
+
+def falling(say: Say, known: dict[str, Any]) -> Act:
+    """The quadrupeds."""
+    say(f"3 of 3: {herd.BATCH:,} quadrupeds fall on the ground ...")
+    found = herd.fall()
+    say(f"   {time(found.seconds)} for a step of one robot")
+    texts = {
+        "herd_scene": scene_element(data(herd.shown(found)), "boxed tall"), "herd_bars": bars(known["quadruped"]),
+        "herd_code": code(HERD), "robots": f"{found.robots:,}", "herd_time": time(found.seconds),
+        "residual": f"{found.residual:.0e}",
+    }  # fmt: skip
+    return texts, {"robots": found.robots, "seconds": found.seconds, "residual": found.residual}

@@ -36,7 +36,7 @@ def show_facts(server: Any, scene: Scene) -> None:
     picture = pattern_picture(scene, lower=False)
     if picture is None:
         return
-    with server.gui.add_folder("Pattern of H and L"):
+    with server.gui.add_folder("Mass matrix H and factor L"):
         which = server.gui.add_button_group("show", ("H", "L"))
         image = server.gui.add_image(picture, label="H = L' D L, nothing is filled in")
 

@@ -1,5 +1,5 @@
 "use strict";
-// Thirty pictures a second: while something moves, what a browser cannot draw in time is left out step by step, and the
+// Thirty frames per second: while something moves, what a browser cannot draw in time is left out step by step, and the
 // page says so. A picture that stands still has everything.
 
 const LIMIT = 1000 / 30; // milliseconds for a picture
@@ -67,7 +67,7 @@ class Pace {
     if (!this.level) return;
     const rate = this.rate < 10 ? this.rate.toFixed(1) : Math.round(this.rate), level = LEVELS[this.level];
     const words = level.lines && !this.links ? "no floor, few pixels, plain shapes" : level.words;
-    this.note.textContent = `${rate} pictures a second; while it moves: ${words}`;
+    this.note.textContent = `${rate} frames per second; while it moves: ${words}`;
   }
 }
 

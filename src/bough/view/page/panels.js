@@ -137,7 +137,7 @@ function show_pattern(pattern) {
   low.addEventListener("click", () => draw(true));
   draw(false);
   const words = `${pattern.n.toLocaleString("en")} x ${pattern.n.toLocaleString("en")}; H = L' D L, and nothing is filled in`;
-  return [section("Pattern of H and L", [make("div", "buttons", "", [both, low]), canvas, make("p", "note", words)])];
+  return [section("Mass matrix H and factor L", [make("div", "buttons", "", [both, low]), canvas, make("p", "note", words)])];
 }
 
 /** A line along the motion, with a mark at the present moment; logarithmic where it spans decades. */
