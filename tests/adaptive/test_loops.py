@@ -297,7 +297,7 @@ def test_loops_are_added_and_cut_between_steps(face, tmp_path):
         sim.closures = closures
         sim.apply_force(5, (0.1, 0.2, 0.3))
         other = make(closures)
-        other.inputs.restore(*sim.inputs.state())
+        other.inputs.restore(sim.inputs.state())
         if face == "motion":
             other.velocity = sim.velocity
         assert sim.closures == other.closures == tuple(closures)

@@ -234,15 +234,14 @@ class QuasiStatics(Simulation):
         When a step fails, all is as it was after the step before.
         """
         dt, h = step_size(dt, h)
-        follows = (load is None or isinstance(load, Restraints)) and self.stepper.follows
-        self.stepper.keeps_region = load is not None
-        self.stepper.judges, self.stepper.largest = True, 0.0
-        self.stepper.follow(load if isinstance(load, Restraints) else None, follows)
-        if follows and load is not None:
-            load(self)
+        springs = load if isinstance(load, Restraints) and self.stepper.follows else None
+        calls = load is not None and springs is None
+        self.stepper.begin(springs, calls, keeps_region=load is not None)
+        if springs is not None:
+            springs(self)
 
         def take(most: int, interrupts: Interrupts) -> int:
-            if load is not None and not follows:
+            if load is not None and calls:
                 return self.stepper.whole(h, dt, lambda: interrupts.call(lambda: load(self)))
             return self.stepper.take(most, h, dt)
 

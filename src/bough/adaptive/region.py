@@ -13,14 +13,13 @@ import numpy as np
 from bough.adaptive.cost import LEAST, ReselectionInterval
 from bough.adaptive.engines.hybrid import HybridEngine
 from bough.adaptive.engines.plain import energies
-from bough.adaptive.engines.restrained import AGE, FADED, GROWN, STEPS
+from bough.adaptive.engines.restrained import ALWAYS, OUTGROWN, Course
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import NO_LIMIT
 from bough.adaptive.tree.front import DONE, MET, ROOT, WAITING
 from bough.adaptive.tree.passes import PLACE
 from bough.errors import SettingError
-from bough.types import FloatArray
 
 if TYPE_CHECKING:
     from bough.adaptive.solver import Solver
@@ -244,24 +243,19 @@ class Region:
         self.solver.clock.time[0] += h
         self._note(0)
 
-    def march(self, steps: int, h: float, turn: float) -> int:
-        """Take steps; returns how many are left, if one would turn a joint by more than `turn`."""
-        left = self._engine.march(steps, h, turn)
-        self.solver.clock.time[0] += (steps - left) * h
-        self.solver.clock.step[0] += steps - left
-        self._note(steps - left)
-        return left
-
-    def pulled(self, ties: Any, order: FloatArray) -> float:
-        """Take steps under springs until forces outgrow the region; returns the springs' energy."""
-        order[GROWN], order[FADED] = GROWTH * self.power if self.power > 0.0 else math.inf, REST * self.power
-        order[AGE] = self.age
-        steps, h = int(order[STEPS]), float(order[0])
-        energy = self._engine.pulled(ties, order)
-        done = steps - round(float(order[STEPS]))
-        self.solver.clock.time[0] += done * h
+    def march(self, course: Course, ties: Any) -> float:
+        """Take steps until forces outgrow the region, if all are looked at; returns the energy of springs."""
+        if course.looks == ALWAYS:
+            grown = GROWTH * self.power if self.power > 0.0 else math.inf
+            course = course._replace(age=self.age, grown=grown, faded=REST * self.power)
+        steps = int(course.steps[0])
+        energy = self._engine.march(course, ties)
+        done = steps - int(course.steps[0])
+        self.solver.clock.time[0] += done * course.h
         self.solver.clock.step[0] += done
         self._note(done)
+        if course.code[0] == OUTGROWN:
+            self.age = self.pace.every
         return energy
 
     def _note(self, steps: int) -> None:

@@ -171,23 +171,6 @@ class Owner(NamedTuple):
     poses: Callable[[IntArray], FloatArray]  # (k, 12) of bodies of the mechanism, now
 
 
-class NoRestraints:
-    """Forces that are set and stay: none follow the motion, and steps are cut as under springs."""
-
-    bodies: tuple[int, ...] = ()
-
-    def __init__(self, bodies: int) -> None:
-        two, three, none = np.zeros((0, 2), np.int64), np.zeros((0, 3)), np.zeros(0)
-        self._ties = Ties(two, three, two, none, none, three, np.zeros(1), np.zeros((bodies, 12)), 0)
-
-    def ties(self, hybrid: HybridEngine | None) -> Ties:
-        """No springs, on any mechanism of so many bodies at most."""
-        return self._ties
-
-    def note(self, energy: float) -> None:
-        """There is none."""
-
-
 def numbers(what: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
     """Finite numbers of this shape, or that make one by repetition."""
     try:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.cost import LOOK_COST, WARM_COST, SolverSelector
-from bough.adaptive.engines.restrained import CALMED, CODE, CUTS, NO_NUMBER, OUTGROWN, PARTS, STEPS
-from bough.adaptive.restraints import NoRestraints, Restraints
+from bough.adaptive.engines.restrained import ALWAYS, CALMLY, NEVER, NO_NUMBER, make_course
+from bough.adaptive.restraints import Restraints
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.engine import NO_LIMIT
@@ -346,7 +346,13 @@ class Stepper:
         self.steps, self.time = 0, 0.0
         self.judges, self.largest = True, 0.0  # whether steps of this run are cut by energy, and the largest so far
         self.keeps_region = False  # whether forces that change between steps leave the region of open joints as it is
-        self.pull: Restraints | NoRestraints | None = None  # springs, or none, that are followed in compiled code
+        self.pull: Restraints | None = None  # springs that are followed in compiled code
+        self.is_called = False  # whether forces are set before every step, by a function
+
+    def begin(self, springs: Restraints | None, calls: bool, keeps_region: bool) -> None:
+        """A run begins: under these springs, or with a function that is called before every step."""
+        self.pull, self.is_called, self.keeps_region = springs, calls, keeps_region
+        self.judges, self.largest = True, 0.0
 
     def restart(self, moved: bool = True) -> None:
         """Another configuration was given, or only gravity."""
@@ -466,10 +472,8 @@ class Stepper:
 
     def _plain_step(self, h: float, most: int = 1) -> int:
         done = 1
-        if isinstance(self.pull, Restraints):
-            done = self._pulled(
-                max(1, min(most, self.selector.wait)) if self.solver.switches else most, h, plainly=True
-            )
+        if self.pull is not None:
+            done = self._march(max(1, min(most, self.selector.wait)) if self.solver.switches else most, h, plainly=True)
         else:
             self.parts.take(self.steps, h, plainly=True)
         self.selector.wait -= done
@@ -540,10 +544,7 @@ class Stepper:
             solver.inputs.shared.qdd[:] = 0.0
             return self._plain_step(h)
         n = min(n, region.left)
-        if self.pull is not None:
-            done = self._pulled(n, h)
-        else:
-            done = 0 if self.solver.asks else n - region.march(n, h, self.parts.max_turn)
+        done = 0 if self.solver.asks else self._march(n, h)
         if not done:
             done = 1
             self.parts.take(self.steps, h)
@@ -556,49 +557,39 @@ class Stepper:
             selector.patience = 1
         return done
 
-    # Springs that are followed
-
-    def follow(self, springs: Restraints | None, follows: bool) -> None:
-        """Take steps under these springs, or none, in compiled code that cuts them; or step by step."""
-        if follows and springs is None:
-            bodies = len(self.solver.inputs.mechanism.parent)
-            self.pull = self.pull if isinstance(self.pull, NoRestraints) else NoRestraints(bodies)
-        else:
-            self.pull = springs if follows else None
-
     @property
     def follows(self) -> bool:
         """Whether steps under springs are taken in compiled code, many at once."""
         solver = self.solver
         on_tree = solver.region is not None and not (solver.is_exact and not solver.is_plain)
-        many = solver.closures is None and not (self.solver.asks or solver.held.exist)
+        many = solver.closures is None and not (solver.asks or solver.held.exist)
         return many and (solver.method == "aba" or on_tree)
 
-    def _pulled(self, n: int, h: float, plainly: bool = False) -> int:
-        """Some steps under springs, or under forces that stay, and at most n; returns how many."""
-        solver, pull, region = self.solver, self.pull, self.solver.region
-        assert pull is not None
-        swings = self.swings
-        order = np.array([h, self.parts.max_turn, n, swings.parts, swings.calm, 0.0, math.inf, 0.0, 0.0, 0.0])
+    def _march(self, n: int, h: float, plainly: bool = False) -> int:
+        """At most n steps in compiled code; returns how many."""
+        solver, pull, region, swings = self.solver, self.pull, self.solver.region, self.swings
+        looks = NEVER if self.is_called else ALWAYS if solver.closures is None else CALMLY
+        parts, calm = (swings.parts, swings.calm) if looks == ALWAYS else (1, 0)
+        course = make_course(h, self.parts.max_turn, looks, n, parts, calm)
         if plainly:
+            assert pull is not None
             loads = solver.ready_plain()
-            energy = solver.plain.pulled(pull.ties(None), order, solver.inputs.potentials.springs, loads)
+            energy = solver.plain.march(course, pull.ties(None), solver.inputs.potentials.springs, loads)
         else:
             assert region is not None
-            assert region.hybrid is not None
-            energy = region.pulled(pull.ties(region.hybrid), order)
-        done, code = n - round(float(order[STEPS])), int(order[CODE])
+            energy = region.march(course, () if pull is None else pull.ties(region.hybrid))
+        done, code = n - int(course.steps[0]), int(course.code[0])
         if plainly:
             solver.clock.time[0] += done * h
             self.parts.all_moved(self.steps + done)
-        swings.parts, swings.calm = max(1, round(float(order[PARTS]))), round(float(order[CALMED]))
-        self.parts.cuts += round(float(order[CUTS]))
-        pull.note(energy)
-        solver.changes.many_forces(pull.bodies)
-        if not done and isinstance(pull, Restraints):  # without springs parts say why, or do it
-            raise solver.no_number() if code == NO_NUMBER else self.parts.too_long(h)
-        if code == OUTGROWN and region is not None:
-            region.age = region.pace.every
+        if looks == ALWAYS:
+            swings.parts, swings.calm = max(1, round(float(course.parts[0]))), int(course.calm[0])
+        self.parts.cuts += int(course.cuts[0])
+        if pull is not None:
+            pull.note(energy)
+            solver.changes.many_forces(pull.bodies)
+            if not done:  # without springs parts say why, or do it
+                raise solver.no_number() if code == NO_NUMBER else self.parts.too_long(h)
         return done
 
     # Checkpoints

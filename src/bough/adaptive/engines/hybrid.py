@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.loops import Closing, LoopRows, march_loops, solve_loops
+from bough.adaptive.engines.loops import Closing, LoopRows, solve_loops
 from bough.adaptive.engines.plain import (
     PlainWork,
     make_work,
@@ -20,41 +20,14 @@ from bough.adaptive.engines.plain import (
     motion_product,
     plain_move,
     plain_solve,
-    turns,
 )
-from bough.adaptive.engines.restrained import PulledLinkage, Ties, Trial, make_trial, pulled_march
+from bough.adaptive.engines.restrained import Course, RestLinkage, Ties, Trial, make_trial, rest_march
 from bough.adaptive.tree.contract import Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.front import DONE
 from bough.adaptive.tree.springs import Springs, spring_all
-from bough.compile.kernel import loop_kernel
 from bough.joints import Mechanism
-from bough.types import FloatArray, IntArray, Rows, Scalar
-
-
-@loop_kernel
-def hybrid_march(
-    m: Mechanism,
-    q: Rows,
-    tau: Rows,
-    force: Rows,
-    qdd: Rows,
-    loads: Loads,
-    w: PlainWork,
-    p: Springs,
-    h: float,
-    turn: float,
-    steps: int,
-) -> Scalar:
-    """Take steps; returns how many are left where one would turn a joint too far."""
-    while steps > 0:
-        plain_solve(m, q, tau, force, qdd, loads, w)
-        if turns(m, qdd, h, turn):
-            break
-        plain_move(m, q, qdd, h)
-        spring_all(m, p, q)
-        steps -= 1
-    return float(steps)
+from bough.types import FloatArray, IntArray
 
 
 class HybridEngine:
@@ -125,16 +98,6 @@ class HybridEngine:
         pose = self.pieces.pose[slot]
         return self.pieces.bearer[slot], pose[:, 9:] + np.einsum("nij,nj->ni", pose[:, :9].reshape(-1, 3, 3), points)
 
-    def pulled(self, ties: Ties, order: FloatArray) -> float:
-        """Take steps under springs; see `pulled_march`. Returns their energy."""
-        assert self._from is not None
-        m, q, tau, force, qdd, loads, w = self._arguments()
-        trial = self._room()._replace(order=order)
-        scene = PulledLinkage(m, q, tau, force, qdd, loads, w, self._springs, ties, self._from, self.pieces, trial)
-        energy = float(compiled(pulled_march)(scene))
-        self._write_back()
-        return energy
-
     def _room(self) -> Trial:
         """Room for steps that may be taken back."""
         if self.trial is None:
@@ -177,14 +140,18 @@ class HybridEngine:
         if len(s.kind):
             s.tau[self._dofs], s.armature[self._dofs] = self._springs.tau, self._springs.armature
 
-    def march(self, steps: int, h: float, turn: float) -> int:
-        """Take steps; returns how many are left, if one would turn a joint by more than `turn`."""
-        if self._held is None:
-            left = int(compiled(hybrid_march)(*self._arguments(), self._springs, h, turn, steps))
-        else:
-            left = march_loops(*self._arguments(), self._springs, self._held, self._room(), h, turn, steps)
+    def march(self, course: Course, ties: Ties | tuple[()]) -> float:
+        """Take steps; see `rest_march`. Returns the energy of springs."""
+        assert self._from is not None
+        m, q, tau, force, qdd, loads, w = self._arguments()
+        loops = self._held
+        scene = RestLinkage(
+            m, q, tau, force, qdd, loads, w, self._springs, () if loops is None else loops, ties, self._from,
+            self.pieces, self._room(),
+        )  # fmt: skip
+        energy = float(compiled(rest_march)(scene, course))
         self._write_back()
-        return left
+        return energy
 
     def power(self) -> float:
         """qdd' M qdd of the solution found last: the rate of descent, tau' qdd."""

@@ -20,13 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.plain import PlainWork, outward, plain_move, turns
-from bough.adaptive.engines.restrained import Trial
+from bough.adaptive.engines.plain import PlainWork, outward
 from bough.adaptive.handles import IDLE, REDUNDANT, UNMOVED, UNREACHABLE
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, Pieces
 from bough.adaptive.tree.layout import IDENTITY, ZERO3, compose, get_pose, primitive_pose, put_pose
-from bough.adaptive.tree.springs import Springs, spring_all
 from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.scalar import atan
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
@@ -35,7 +33,6 @@ from bough.joints import (
     along,
     force_to_parent,
     freedom,
-    integrate_joint,
     motion_to_body,
     turn_to_body,
 )
@@ -371,10 +368,6 @@ def solve_closing(lp: LoopRows, c0: int, c1: int, Y: Rows, j: int) -> None:
         Y[p, j] = lp.scale[p] * x
 
 
-# Shares of accelerations before a step that are left after it: those are hardly others; they turned round
-CALM_RATIO, BRAKED = 0.5, -0.5
-
-
 @loop_kernel
 def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> None:
     """Eliminate the forces of the rows that close at body i (the ground where `body` < 0)."""
@@ -537,58 +530,6 @@ def looped_solve(
     looped_accelerations(m, force, qdd, w, lp)
 
 
-@loop_kernel
-def _ratio(m: Mechanism, new: Rows, old: Rows) -> Scalar:
-    """Accelerations along those before, by these."""
-    along_old, square = 0.0, 0.0
-    for k in range(len(m.axis)):
-        v = m.v_index[k]
-        along_old += new[v] * old[v]
-        square += old[v] * old[v]
-    return along_old / max(square, 1e-300)
-
-
-@loop_kernel
-def looped_march(
-    m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: PlainWork, p: Springs, lp: LoopRows,
-    r: Trial, h: float, turn: float, steps: int,
-) -> Scalar:  # fmt: skip
-    """Take steps; returns how many are left where one would turn a joint too far, or was braked at its end.
-
-    Such a step is taken back. One after which accelerations were much the same as before is followed by one that is not
-    looked at, so that steps one by one cost no more.
-    """
-    while steps > 0:
-        looped_solve(m, q, tau, force, qdd, loads, w, lp)
-        ratio = _ratio(m, qdd, r.qdd)
-        if turns(m, qdd, h, turn):
-            break
-        for k in range(len(m.axis)):
-            r.qdd[m.v_index[k]] = qdd[m.v_index[k]]
-        looks = not ratio >= CALM_RATIO
-        if looks:
-            for i in range(len(m.parent)):
-                integrate_joint(m, i, q, r.zero, 0.0, r.first)
-        plain_move(m, q, qdd, h)
-        spring_all(m, p, q)
-        if looks:
-            looped_solve(m, q, tau, force, qdd, loads, w, lp)
-            if not _ratio(m, qdd, r.qdd) >= BRAKED:
-                for i in range(len(m.parent)):
-                    integrate_joint(m, i, r.first, r.zero, 0.0, q)
-                spring_all(m, p, q)
-                for k in range(len(m.axis)):
-                    r.qdd[m.v_index[k]] = 0.0
-                break
-        steps -= 1
-    return float(steps)
-
-
 def solve_loops(*arguments: Any) -> None:
     """`looped_solve`, compiled."""
     compiled(looped_solve)(*arguments)
-
-
-def march_loops(*arguments: Any) -> int:
-    """`looped_march`, compiled."""
-    return int(compiled(looped_march)(*arguments))

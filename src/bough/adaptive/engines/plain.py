@@ -156,16 +156,6 @@ def plain_move(m: Mechanism, q: Rows, qdd: Rows, h: float) -> None:
 
 
 @loop_kernel
-def turns(m: Mechanism, qdd: Rows, h: float, turn: float) -> bool:
-    """Whether a step would turn a joint by more than `turn`, or move it by what is no distance."""
-    too_far = False
-    for k in range(len(m.axis)):
-        if not (h * abs(qdd[m.v_index[k]]) <= (turn if m.axis[k] <= 2 else FAR)):
-            too_far = True
-    return too_far
-
-
-@loop_kernel
 def turn_of(m: Mechanism, qdd: Rows, turn: float) -> Scalar:
     """The largest joint acceleration, by the largest turn or distance that a step may have."""
     most = 0.0
@@ -254,18 +244,17 @@ class PlainEngine:
         """Move every joint by h qdd."""
         compiled(plain_move)(self.mechanism, self.shared.q, self.shared.qdd, h)
 
-    def pulled(self, ties: Any, order: FloatArray, springs: Any, loads: Loads) -> float:
-        """Take steps under springs; see `restrained.pulled_march`. Returns their energy."""
-        from bough.adaptive.engines.restrained import PulledLinkage, make_trial, no_pieces, pulled_march
+    def march(self, course: Any, ties: Any, springs: Any, loads: Loads) -> float:
+        """Take steps; see `restrained.rest_march`. Returns the energy of springs."""
+        from bough.adaptive.engines.restrained import RestLinkage, make_trial, no_pieces, rest_march
 
         s, m = self.shared, self.mechanism
         if self._trial is None:
             self._trial = make_trial(m, len(s.q), len(s.qdd))
         self.load(loads)
-        trial = self._trial._replace(order=order)
-        return float(compiled(pulled_march)(PulledLinkage(
-            m, s.q, s.tau, s.force, s.qdd, loads, self.work, springs, ties, loads, no_pieces(), trial
-        )))  # fmt: skip
+        return float(compiled(rest_march)(RestLinkage(
+            m, s.q, s.tau, s.force, s.qdd, loads, self.work, springs, (), ties, loads, no_pieces(), self._trial
+        ), course))  # fmt: skip
 
     def power(self) -> float:
         """qdd' M qdd of the solution found last: the rate of descent, tau' qdd. O(n); NaN before the first."""
