@@ -138,6 +138,29 @@ def evaluated(function: Function, x: FloatArray, which: npt.NDArray[np.int64]) -
     return out
 
 
+class Terms(NamedTuple):
+    """Terms of potentials, one a row."""
+
+    dof: IntArray  # (T,) in the mechanism's order
+    kind: IntArray  # (T,)
+    value: FloatArray  # (T, 4)
+    max_h: FloatArray  # (T,)
+    function: IntArray  # (T,) number of the user's function that finds the values, -1 = none
+    place: IntArray  # (T,) of its joint among those that were named for the function
+
+
+def make_terms(dof: IntArray, kind: int, value: Any, max_h: float = math.inf, function: int = -1) -> Terms:
+    """Terms of one kind, one for each freedom."""
+    k = len(dof)
+    whole = np.full(k, kind), np.array(np.broadcast_to(value, (k, 4)), float)
+    return Terms(dof, *whole, np.full(k, max_h), np.full(k, function), np.arange(k))
+
+
+def joined(tables: list[Terms]) -> Terms:
+    """One table after the other."""
+    return Terms._make(np.concatenate(columns) for columns in zip(*tables, strict=True))
+
+
 class GivenTerms(NamedTuple):
     """A function of the user's own on some joints."""
 
@@ -159,9 +182,12 @@ class Potentials:
         self.mechanism: Mechanism = m._replace(armature=seen)  # with the armatures that the engines see
         self.damping = model.damping[m.v_index]
         self._damped = bool(self.damping.any())
-        self._set: dict[int, tuple[Potential, ...]] = {}  # by freedom, in the mechanism's order
-        self._rows: dict[int, list[tuple[int, FloatArray]]] = {}
-        self._functions: list[tuple[Function, IntArray, IntArray]] = []  # with freedoms, and places among those named
+        stiff = np.flatnonzero(model.stiffness[m.v_index])
+        own = np.zeros((len(stiff), 4))
+        own[:, 0], own[:, 1] = model.stiffness[m.v_index[stiff]], model.rest[m.v_index[stiff]]
+        self._own = make_terms(stiff, HARMONIC, own)  # springs of the model
+        self._set = make_terms(stiff[:0], HARMONIC, 0.0)  # what the user has set
+        self._functions: dict[int, Function] = {}  # by number
         self._h, self.given = np.zeros(1), np.zeros(n)
         self.place = np.empty(model.nv, np.int64)  # of a freedom in the mechanism's order, by that in v
         self.place[m.v_index] = np.arange(n)
@@ -181,43 +207,18 @@ class Potentials:
         """Whether the equations of a step depend on its size."""
         return self._damped or not self.none
 
-    def _own(self) -> tuple[IntArray, FloatArray]:
-        """Freedoms with a spring of the model, and (k, 4) values."""
-        m, model = self.model.mechanism, self.model
-        at = np.flatnonzero(model.stiffness[m.v_index])
-        values = np.zeros((len(at), 4))
-        values[:, 0], values[:, 1] = model.stiffness[m.v_index[at]], model.rest[m.v_index[at]]
-        return at, values
-
     def _compose(self) -> Springs:
         """All terms in the order of freedoms: the model's springs, then those that were set."""
-        dofs, values = self._own()
-        freedoms, kinds, rows = [dofs], [np.full(len(dofs), HARMONIC)], [values]
-        for k, terms in self._rows.items():
-            for kind, row in terms:
-                freedoms.append(np.array([k]))
-                kinds.append(np.array([kind]))
-                rows.append(row[None])
-        owner = [np.full(sum(map(len, freedoms)), -1)]
-        places = [np.full(len(owner[0]), -1)]
-        for number, (_, at, place) in enumerate(self._functions):
-            places.append(place)
-            freedoms.append(at)
-            kinds.append(np.full(len(at), GIVEN))
-            rows.append(np.full((len(at), 4), math.nan))
-            owner.append(np.full(len(at), number))
-        dof = np.concatenate(freedoms).astype(np.int64)
-        order = np.argsort(dof, kind="stable")
-        n, sorted_dof, of = len(self.given), dof[order], np.concatenate(owner)[order]
-        named = np.concatenate(places)[order]
-        begin, end = (np.searchsorted(sorted_dof, np.arange(n), side=side) for side in ("left", "right"))
+        terms = joined([self._own, self._set])
+        terms = Terms._make(column[np.argsort(terms.dof, kind="stable")] for column in terms)
+        begin, end = (np.searchsorted(terms.dof, np.arange(len(self.given)), side=side) for side in ("left", "right"))
         self.functions = []
-        for number, (f, _, _) in enumerate(self._functions):
-            term = np.flatnonzero(of == number)
-            self.functions.append(GivenTerms(f, term, named[term], self._in_q(sorted_dof[term])))
+        for number, function in self._functions.items():
+            at = np.flatnonzero(terms.function == number)
+            self.functions.append(GivenTerms(function, at, terms.place[at], self._in_q(terms.dof[at])))
         return Springs(
-            begin, end, np.concatenate(kinds).astype(np.int64)[order], np.concatenate(rows)[order], self.given,
-            self._rotor, self.shared.tau, self._armature, np.array(self.model.neutral), self._x, self._h,
+            begin, end, terms.kind, terms.value, self.given, self._rotor, self.shared.tau, self._armature,
+            np.array(self.model.neutral), self._x, self._h,
         )  # fmt: skip
 
     def _in_q(self, dofs: IntArray) -> IntArray:
@@ -244,28 +245,25 @@ class Potentials:
 
     def set(self, joints: str | int | Iterable[str | int], *potentials: Any) -> None:
         """Replace what was set on these joints; when it fails, all is as it was."""
-        at = self.freedoms(joints)
-        unknown: list[Any] = [p for p in potentials if not (isinstance(p, Potential) or callable(p))]
-        if unknown:
-            raise OptionError(f"a potential is harmonic, dihedral, barrier or a function, got {unknown[0]!r}")
-        known = [p for p in potentials if isinstance(p, Potential)]
-        rows = [(p, p.rows(len(at))) for p in known]
-        kept = self._set, self._rows, self._functions, self.springs, self.functions
-        here = set(at.tolist())
-        self._set = {k: v for k, v in self._set.items() if k not in here}
-        self._rows = {k: v for k, v in self._rows.items() if k not in here}
-        left = [(f, a, b, ~np.isin(a, at)) for f, a, b in self._functions]
-        self._functions = [(f, a[other], b[other]) for f, a, b, other in left if other.any()]
-        for j, k in enumerate(at.tolist()):
-            if known:
-                self._set[k] = tuple(known)
-                self._rows[k] = [(p.kind, row[j].copy()) for p, table in rows for row in table]
-        self._functions += [(p, at, np.arange(len(at))) for p in potentials if not isinstance(p, Potential)]
+        at, functions = self.freedoms(joints), self._functions.copy()
+        tables = [Terms._make(column[~np.isin(self._set.dof, at)] for column in self._set)]
+        for p in potentials:
+            if isinstance(p, Potential):
+                tables += [make_terms(at, p.kind, row, p.max_h) for row in p.rows(len(at))]
+            elif callable(p):
+                number = max(functions, default=-1) + 1
+                functions[number] = p
+                tables.append(make_terms(at, GIVEN, math.nan, function=number))
+            else:
+                raise OptionError(f"a potential is harmonic, dihedral, barrier or a function, got {p!r}")
+        kept = self._set, self._functions, self.springs, self.functions
+        self._set = joined(tables)
+        self._functions = {n: f for n, f in functions.items() if n in self._set.function}
         self.springs = self._compose()
         try:
             self.evaluate()
         except BaseException:
-            self._set, self._rows, self._functions, self.springs, self.functions = kept
+            self._set, self._functions, self.springs, self.functions = kept
             raise
         self.refresh()
 
@@ -275,7 +273,7 @@ class Potentials:
         """Steps of this size follow; returns whether equations change by that."""
         if h == self._h[0] or not self.depends_on_h:
             return False
-        longest = min((p.max_h for given in self._set.values() for p in given), default=math.inf)
+        longest = self._set.max_h.min(initial=math.inf)
         if h > longest:
             raise SettingError(f"a step of h = {h:g} s^2 is too long for a potential with max_h = {longest:g}")
         self._h[0] = h
@@ -315,32 +313,16 @@ class Potentials:
         self.evaluate()
         return 0.0 if self.none else float(compiled(spring_energy)(self.mechanism, self.springs, self.shared.q))
 
-    def of_freedoms(self, dofs: IntArray) -> Springs:
-        """A copy for some freedoms only, as a contracted tree sees them."""
-        s = self.springs
-        return s._replace(
-            **{name: getattr(s, name)[dofs] for name in ("begin", "end", "given", "rotor", "tau", "armature")}
-        )
-
-    def state(self) -> dict[str, FloatArray]:
+    def state(self) -> dict[str, Any]:
         """What was set, as arrays."""
         if self._functions:
             raise CheckpointError("a potential that is a Python function cannot be written to a checkpoint")
-        rows = [(k, kind, *row) for k, terms in self._rows.items() for kind, row in terms]
-        longest = [(k, min(p.max_h for p in given)) for k, given in self._set.items()]
-        return {
-            "potential_rows": np.array(rows).reshape(-1, 6), "potential_h": np.append(self._h, 0.0),
-            "potential_longest": np.array(longest).reshape(-1, 2),
-        }  # fmt: skip
+        return {"terms": self._set._asdict(), "h": float(self._h[0])}
 
-    def restore(self, arrays: dict[str, FloatArray]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """What `state` gave; torques are in `given`."""
-        self._rows = {}
-        for k, kind, *row in arrays["potential_rows"].tolist():
-            self._rows.setdefault(int(k), []).append((int(kind), np.array(row)))
-        self._set = {int(k): (Potential(HARMONIC, (), h),) for k, h in arrays["potential_longest"].tolist()}
+        self._set, self._h[0] = Terms(**state["terms"]), 0.0
         self.springs = self._compose()
-        self._h[0] = 0.0
         self.refresh()
-        if arrays["potential_h"][0] > 0.0:
-            self.set_step(float(arrays["potential_h"][0]))
+        if state["h"] > 0.0:
+            self.set_step(state["h"])
