@@ -168,8 +168,10 @@ def test_single_forces_wait_until_they_are_needed_and_are_kept_as_they_were_set(
         load.values[7] = np.array([0.0, 0.5, 1.0])
         sim.accelerations()
         load.values[3] = (0.0, 1, np.float64(2.0))
-    sims[1].remove_load(loads[1])
     np.testing.assert_array_equal(loads[0].values, loads[1].values)
+    sims[1].remove_load(loads[1])
+    with pytest.raises(UnknownNameError, match="have been taken away"):
+        loads[1].values[0]
     sims[0].clear_forces()
     for sim in sims:
         sim.step(1e-3)

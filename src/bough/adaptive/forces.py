@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, NamedTuple
@@ -40,19 +40,14 @@ class Changes:
     solution: bool = True  # the accelerations found last answer other inputs
     given: int = 0  # how often forces or torques were given
 
-    def force(self, body: int) -> None:
-        """Another force on a body."""
-        self.forces.append(body)
-        self._note(self.forces, FORCES)
-
-    def many_forces(self, bodies: Sequence[int] | IntArray) -> None:
+    def many_forces(self, bodies: IntArray | Sequence[int]) -> None:
         """Other forces on several bodies."""
         self.closures = self.solution = True
         self.given += 1
         if len(bodies) > FORCES * self.size:
             self.most_forces = True
         elif not self.most_forces:
-            self.forces.extend(bodies.tolist() if isinstance(bodies, np.ndarray) else bodies)
+            self.forces.extend(np.asarray(bodies).tolist())
             self._note(self.forces, FORCES)
 
     def torque(self, joints: Sequence[int]) -> None:
@@ -119,8 +114,7 @@ class ForceRows(NamedTuple):
 
     body: IntArray
     world: npt.NDArray[np.bool_]
-    force: FloatArray  # (rows, 3) in the world's axes or the laid frame's
-    moment: FloatArray
+    value: FloatArray  # (rows, 6) [force, moment] in the world's axes or the user's frame, as they were set
     point: FloatArray  # (rows, 3) in the laid frame
     turn: FloatArray  # (rows, 3, 3) orientation of the user's axes there
     number: IntArray  # (rows,) of the force, -1 where the row is free
@@ -128,16 +122,16 @@ class ForceRows(NamedTuple):
 
 def make_rows(count: int) -> ForceRows:
     """Free rows."""
-    threes = [np.zeros((count, 3)) for _ in range(3)]
     ints, free = np.zeros(count, np.int64), np.full(count, -1, np.int64)
-    return ForceRows._make([ints, np.zeros(count, bool), *threes, np.zeros((count, 3, 3)), free])
+    wide = np.zeros((count, 6)), np.zeros((count, 3)), np.zeros((count, 3, 3))
+    return ForceRows(ints, np.zeros(count, bool), *wide, free)
 
 
 class Forces:
-    """Numbered forces on bodies of a model."""
+    """Numbered forces on bodies of a model. Single ones that are changed wait until they are needed."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, model: Model, changes: Changes) -> None:
+        self.model, self.changes = model, changes
         self.rows, self._free = make_rows(8), list(range(7, -1, -1))
         self.row_of: dict[int, int] = {}
         self.following = 0
@@ -146,9 +140,8 @@ class Forces:
         self._slot = np.full(len(model.mechanism.parent), -1, np.int32)
         self._loads: Loads | None = None
         self.removals = 0
-        self.waiting: list[Callable[[], None]] = []  # what writes forces that were set one by one
-        self.in_world: set[int] = set()  # numbers of forces in the world's axes
-        self.pending: dict[int, tuple[float, float, float]] = {}  # other values of those, by number, which wait
+        self._in_world: set[int] = set()  # numbers of forces in the world's axes
+        self._waiting: dict[int, tuple[float, float, float]] = {}  # other values of those, by number
         self._place: IntArray = np.zeros(0, np.int64)  # (rows,) where a row's force is in the gathered loads
 
     def keep(self, bodies: Iterable[int], turning: bool = False) -> None:
@@ -169,11 +162,6 @@ class Forces:
         if isinstance(bodies, str):
             raise UnknownNameError(f"bodies are given as a list, [{bodies!r}], got the name {bodies!r} alone")
         return np.array([self.frame(b) for b in bodies], np.int64)
-
-    def body(self, body: str | int) -> tuple[int, FloatArray, FloatArray]:
-        """Number of the primitive that carries a body or frame, and the placement of its frame there."""
-        frames, k = self.model.frames, self.frame(body)
-        return int(frames.body[k]), frames.R[k], frames.p[k]
 
     # One by one
 
@@ -199,7 +187,7 @@ class Forces:
         self.following += len(frames)
         self.row_of.update(zip(numbers.tolist(), at.tolist(), strict=True))
         if FRAMES[frame]:
-            self.in_world.update(numbers.tolist())
+            self._in_world.update(numbers.tolist())
         self._loads = None
         self.write(at, values)
         return numbers
@@ -220,49 +208,61 @@ class Forces:
             raise UnknownNameError(f"there is no force number {number}")
         return row
 
-    def write_pending(self) -> IntArray:
-        """Write forces that were changed one by one; returns their bodies."""
-        rows = np.array([self.row_of[n] for n in self.pending], np.int64)
-        given = np.zeros((len(rows), 6))
-        given[:, :3] = list(self.pending.values())
-        self.pending.clear()
-        self.write(rows, given)
-        return self.rows.body[rows]
-
-    def write(self, at: IntArray, values: FloatArray) -> None:
-        """Other values [force, moment] (k, 6), in the user's axes, for forces in these rows."""
-        self.flush()
-        rows = self.rows
-        turned = np.einsum("nij,nwj->nwi", rows.turn[at], values.reshape(-1, 2, 3))
-        rows.force[at], rows.moment[at] = turned[:, 0], turned[:, 1]
-        if self._loads is not None:
-            place = self._place[at]
-            self._loads.force[place], self._loads.moment[place] = turned[:, 0], turned[:, 1]
-
-    def write_plain(self, at: IntArray, values: FloatArray) -> None:
-        """Other values (k, 3), in the world's axes, for forces without moments in these rows."""
-        self.flush()
-        self.rows.force[at] = values
-        if self._loads is not None:
-            self._loads.force[self._place[at]] = values
+    def wait(self, number: int, value: Any) -> bool:
+        """Let a force in the world's axes wait with another value of three finite numbers; False if it is none such."""
+        given = value.tolist() if type(value) is np.ndarray else value
+        try:
+            x, y, z = given
+            good = isfinite(x + y + z)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        if not (good and number in self._in_world):
+            return False
+        self._waiting[number] = (x, y, z)
+        self.changes.closures = self.changes.solution = True
+        return True
 
     def flush(self) -> None:
         """Write forces that wait."""
-        while self.waiting:
-            self.waiting.pop()()
+        if self._waiting:
+            given = np.zeros((len(self._waiting), 6))
+            given[:, :3] = list(self._waiting.values())
+            at = np.array([self.row_of[n] for n in self._waiting], np.int64)
+            self._waiting.clear()
+            self.write(at, given)
 
-    def remove(self, numbers: Iterable[int]) -> list[int]:
+    def write(self, at: IntArray, values: FloatArray) -> None:
+        """Other forces (k, 3), or [force, moment] (k, 6), in the user's axes, in these rows."""
+        self.flush()
+        rows, width = self.rows, values.shape[1]
+        rows.value[at, :width] = values
+        if self._loads is not None:
+            place, known = self._place[at], values
+            if len(self._in_world) < len(self.row_of) and not rows.world[at].all():
+                known = self._turned(at, values)
+            self._loads.force[place] = known[:, :3]
+            if width == 6:
+                self._loads.moment[place] = known[:, 3:]
+        self.changes.many_forces(rows.body[at])
+
+    def _turned(self, at: IntArray, values: FloatArray) -> FloatArray:
+        """Values of rows in the world's axes or the laid frame's."""
+        pairs = values.reshape(len(at), values.shape[1] // 3, 3)
+        return np.einsum("nij,nwj->nwi", self.rows.turn[at], pairs).reshape(values.shape)
+
+    def remove(self, numbers: Iterable[int]) -> IntArray:
         """Take forces away; returns the bodies."""
         self.flush()
         self.removals += 1
         at = [self.row(n) for n in numbers]
         for n in numbers:
             del self.row_of[n]
-            self.in_world.discard(n)
+            self._in_world.discard(n)
         self.rows.number[at] = -1
         self._free.extend(at)
         self._loads = None
-        return [int(b) for b in self.rows.body[at]]
+        self.changes.many_forces(self.rows.body[at])
+        return self.rows.body[at]
 
     def loads(self) -> Loads:
         """All forces by body; the same object until a force is added or removed."""
@@ -270,7 +270,8 @@ class Forces:
         if self._loads is None:
             used = np.flatnonzero(self.rows.number >= 0)
             used = used[np.argsort(self.rows.number[used], kind="stable")]  # sums do not depend on which rows are used
-            applied = Applied._make(a[used] for a in self.rows[:5])
+            rows, known = self.rows, self._turned(used, self.rows.value[used])
+            applied = Applied(rows.body[used], rows.world[used], known[:, :3], known[:, 3:], rows.point[used])
             both = (np.concatenate(pair) for pair in zip(applied, no_force(self.always, not self.turning), strict=True))
             self._loads, place = gather(Applied._make(both), self._slot)
             self._place = np.zeros(len(self.rows.body), np.int64)
@@ -282,28 +283,24 @@ class Forces:
         self.loads()
         return self._place[rows]
 
-    def read(self, rows: IntArray) -> FloatArray:
-        """Forces (k, 3) in these rows, which kernels have written into `loads()`."""
-        found = self.loads().force[self._place[rows]]
-        self.rows.force[rows] = found
-        return found
+    def read(self, rows: IntArray) -> None:
+        """Take over forces in these rows, in the world's axes, which kernels have written into `loads()`."""
+        self.rows.value[rows, :3] = self.loads().force[self._place[rows]]
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything, as arrays."""
+    def state(self) -> dict[str, Any]:
+        """Everything, for a checkpoint."""
         self.flush()
-        used = np.array(sorted(self.row_of.items()), np.int64).reshape(-1, 2)[:, 1]
-        return {f"force_{name}": getattr(self.rows, name)[used] for name in ForceRows._fields}
+        used = [self.row_of[n] for n in sorted(self.row_of)]
+        return {"following": self.following, "rows": {name: a[used] for name, a in self.rows._asdict().items()}}
 
-    def restore(self, arrays: dict[str, npt.NDArray[Any]], following: int) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """The state that `state` gave."""
-        rows = [arrays[f"force_{name}"] for name in ForceRows._fields]
-        spare = make_rows(8)
-        count = len(rows[0])
-        self.rows = ForceRows._make(np.concatenate([a, b]) for a, b in zip(rows, spare, strict=True))
+        found, self.following, self._loads = ForceRows(**state["rows"]), state["following"], None
+        count = len(found.body)
+        self.rows = ForceRows._make(np.concatenate(pair) for pair in zip(found, make_rows(8), strict=True))
         self._free = list(range(count + 7, count - 1, -1))
-        self.row_of = dict(zip(self.rows.number[:count].tolist(), range(count), strict=True))
-        self.in_world = {n for n, row in self.row_of.items() if self.rows.world[row]}
-        self.following, self._loads = following, None
+        self.row_of = dict(zip(found.number.tolist(), range(count), strict=True))
+        self._in_world = set(found.number[found.world].tolist())
 
 
 def vector(value: npt.ArrayLike, size: int, what: str) -> FloatArray:
@@ -330,25 +327,20 @@ def wrench(force: npt.ArrayLike) -> FloatArray:
 
 
 class Load:
-    """A group of forces, made by `QuasiStatics.loads`; `load.values[...] = f` changes any of them.
+    """A group of forces, made by `loads` of a simulation; `load.values[...] = f` changes any of them."""
 
-    Single forces that are set wait until they are needed, and are then written all at once.
-    """
-
-    def __init__(self, forces: Forces, numbers: IntArray, size: int, changes: Changes) -> None:
-        self.forces, self.numbers, self.changes = forces, numbers, changes
-        self._values = Values(self, np.zeros((len(numbers), size)))
-        self._at = np.array([forces.row(n) for n in numbers.tolist()], np.int64)
+    def __init__(self, forces: Forces, numbers: IntArray, size: int) -> None:
+        self.forces, self.numbers, self.size = forces, numbers, size
+        self._values, self._numbers = Values(self), numbers.tolist()
+        self._at = np.array([forces.row(n) for n in self._numbers], np.int64)
         self.bodies = forces.rows.body[self._at]
-        # forces alone in the world's axes are kept as they are given
-        self.is_plain = size == 3 and bool(forces.rows.world[self._at].all())
         self._known = forces.removals  # how many were taken away when these were last known to be there
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def __repr__(self) -> str:
-        return f"Load of {len(self)} forces{' and moments' if self.values.shape[1] == 6 else ''}"
+        return f"Load of {len(self)} forces{' and moments' if self.size == 6 else ''}"
 
     @property
     def values(self) -> Values:
@@ -368,71 +360,34 @@ class Load:
             self._known = self.forces.removals
         return self._at
 
-    def write(self, which: IntArray | None) -> None:
-        """Hand values in these places on, or with None all."""
-        rows = self.rows() if which is None else self.rows()[which]
-        given = self._values.array if which is None else self._values.array[which]
-        if self.is_plain:
-            self.forces.write_plain(rows, given)
-        else:
-            self.forces.write(rows, given if given.shape[1] == 6 else np.concatenate([given, 0.0 * given], axis=1))
-        self.changes.many_forces(self.bodies if which is None else self.bodies[which])
-
-    def set_one(self, k: int, value: npt.ArrayLike) -> bool:
+    def wait(self, k: int, value: Any) -> bool:
         """Let force k wait with another value of three finite numbers; False if it is no such thing."""
-        given: Any = value.tolist() if type(value) is np.ndarray else value
-        try:
-            x, y, z = given
-            good = isfinite(x + y + z)
-        except (TypeError, ValueError, OverflowError):
-            return False
-        if not (good and self.is_plain and 0 <= k < len(self._at)):
-            return False
-        if self._known != self.forces.removals:
-            self.rows()
-        pending, changes = self._values.pending, self.changes
-        if not pending:
-            self.forces.waiting.append(self.flush)
-        pending[k] = (x, y, z)
-        changes.closures = changes.solution = True
-        return True
+        return self.size == 3 and 0 <= k < len(self._numbers) and self.forces.wait(self._numbers[k], value)
 
     def read(self) -> None:
         """Take over the values that kernels have written."""
-        self._values.array[:, :3] = self.forces.read(self.rows())
-
-    def flush(self) -> None:
-        """Write what waits."""
-        pending = self._values.pending
-        if pending:
-            which = np.fromiter(pending, np.int64, len(pending))
-            self._values.array[which] = np.array(list(pending.values()), float)
-            pending.clear()
-            self.write(which)
+        self.forces.read(self.rows())
 
 
 class Values:
     """The values of a load: read like an array (copies), changed by assignment only, so that no change is missed."""
 
-    def __init__(self, load: Load, array: FloatArray) -> None:
-        self.load, self._array = load, array
-        self.pending: dict[int, Any] = {}  # values that wait to be written, by place
+    def __init__(self, load: Load) -> None:
+        self.load = load
 
     @property
     def array(self) -> FloatArray:
-        """All values."""
-        if self.pending:
-            which = np.fromiter(self.pending, np.int64, len(self.pending))
-            self._array[which] = np.array(list(self.pending.values()), float)
-        return self._array
+        """All values, a copy."""
+        self.load.forces.flush()
+        return self.load.forces.rows.value[self.load.rows(), : self.load.size]
 
     @property
     def shape(self) -> tuple[int, int]:
         """(k, 3) or (k, 6)."""
-        return len(self._array), self._array.shape[1]
+        return len(self.load), self.load.size
 
     def __len__(self) -> int:
-        return len(self._array)
+        return len(self.load)
 
     def __repr__(self) -> str:
         return f"Values({self.array!r})"
@@ -444,24 +399,25 @@ class Values:
         return np.array(self.array[key])
 
     def __setitem__(self, key: Any, value: npt.ArrayLike) -> None:
-        if type(key) is int and self.load.set_one(key, value):
-            return
         load = self.load
-        load.flush()
-        given, array = np.asarray(value), self.array
+        if type(key) is int and load.wait(key, value):
+            return
+        given = np.asarray(value)
         if given.dtype.kind not in "fiub":
             raise ShapeError(f"load: forces are numbers, got {short(repr(value))}")
         if not np.isfinite(given).all():
             raise NonFiniteError(f"load: forces must be finite, got {given[~np.isfinite(given)][0]}")
-        load.rows()
         whole = isinstance(key, slice) and key == slice(None)
-        width = array.shape[1]
-        which = None if whole else np.unique(np.arange(array.size).reshape(array.shape)[key] // width)
+        array = np.empty(self.shape) if whole else self.array
         try:
             array[key] = given
         except ValueError:
             raise ShapeError(f"load: values of shape {given.shape} do not fit where {self.shape} is indexed") from None
-        load.write(which)
+        if whole:
+            load.forces.write(load.rows(), array)
+        else:
+            which = np.unique(np.arange(array.size).reshape(array.shape)[key] // load.size)
+            load.forces.write(load.rows()[which], array[which])
 
     def __iadd__(self, other: npt.ArrayLike) -> Values:
         self[:] = self.array + np.asarray(other)

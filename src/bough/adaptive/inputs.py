@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ class Inputs:
         self.masses = model.inertias[:, 0]  # (bodies,)
         self.model, self.changes = regular(model), Changes(len(model.mechanism.parent))
         model = self.model
-        self.forces, self.shared = Forces(model), make_shared(model)
+        self.forces, self.shared = Forces(model, self.changes), make_shared(model)
         self.groups: list[Load] = []
         self.restraints: list[Any] = []  # whose loads are among the groups
         self._gravity = np.array(model.mechanism.gravity)
@@ -55,30 +54,12 @@ class Inputs:
         self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
     ) -> int:
         """See `QuasiStatics.apply_force`."""
-        number = self.forces.add(body, force, point, frame)
-        self.changes.force(int(self.forces.rows.body[self.forces.row(number)]))
-        return number
+        return self.forces.add(body, force, point, frame)
 
     def change_force(self, number: int, force: npt.ArrayLike) -> None:
-        """See `QuasiStatics.change_force`. Three floats in the world's axes wait until they are needed."""
-        forces, changes = self.forces, self.changes
-        given: Any = force.tolist() if type(force) is np.ndarray else force
-        if type(given) in (tuple, list) and len(given) == 3 and number in forces.in_world:
-            x, y, z = given
-            if type(x) is type(y) is type(z) is float and isfinite(x + y + z):
-                if not forces.pending:
-                    forces.waiting.append(self._flush)
-                forces.pending[number] = (x, y, z)
-                changes.closures = changes.solution = True
-                return
-        row = forces.row(number)
-        forces.write(np.array([row]), wrench(force)[None])
-        changes.force(int(forces.rows.body[row]))
-
-    def _flush(self) -> None:
-        """Write forces that wait."""
-        if self.forces.pending:
-            self.changes.many_forces(self.forces.write_pending())
+        """See `QuasiStatics.change_force`."""
+        if not self.forces.wait(number, force):
+            self.forces.write(np.array([self.forces.row(number)]), wrench(force)[None])
 
     def remove_force(self, number: int) -> None:
         """See `QuasiStatics.remove_force`."""
@@ -92,9 +73,7 @@ class Inputs:
 
     def _remove(self, numbers: list[int]) -> None:
         """A body without any force is in no list of loads: its force is zero until one is found there."""
-        bodies = self.forces.remove(numbers)
-        self.shared.force[bodies] = 0.0
-        self.changes.many_forces(bodies)
+        self.shared.force[self.forces.remove(numbers)] = 0.0
 
     def loads(self, bodies: Iterable[str | int], points: npt.ArrayLike | None, frame: str, moments: bool) -> Load:
         """See `QuasiStatics.loads`."""
@@ -105,10 +84,8 @@ class Inputs:
         if not np.isfinite(at).all():
             raise NonFiniteError(f"points: must be finite, got {at[~np.isfinite(at)][0]}")
         numbers = self.forces.add_many(frames, at, frame, np.zeros((len(frames), 6)))
-        load = Load(self.forces, numbers, 6 if moments else 3, self.changes)
-        self.groups.append(load)
-        self.changes.many_forces(load.bodies)
-        return load
+        self.groups.append(Load(self.forces, numbers, 6 if moments else 3))
+        return self.groups[-1]
 
     def remove_load(self, given: Any) -> None:
         """See `QuasiStatics.remove_load`."""
@@ -165,17 +142,14 @@ class Inputs:
         groups = [group for group in self.groups if len(group)]
         return {
             "q": self.shared.q, "tau": self.potentials.given, "gravity": self._gravity,
-            "potentials": self.potentials.state(), "forces": self.forces.state(), "following": self.forces.following,
-            "loads": {str(group.numbers[0]): group.values.array for group in groups},
+            "potentials": self.potentials.state(), "forces": self.forces.state(),
+            "loads": [[int(group.numbers[0]), len(group), group.size] for group in groups],
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """What `state` gave."""
         self.shared.q[:], self.potentials.given[:], self._gravity[:] = state["q"], state["tau"], state["gravity"]
         self.potentials.restore(state["potentials"])
-        self.forces.restore(state["forces"], state["following"])
-        for first, values in state["loads"].items():
-            numbers = np.arange(int(first), int(first) + len(values))
-            self.groups.append(Load(self.forces, numbers, values.shape[1], self.changes))
-            self.groups[-1].values.array[:] = values
+        self.forces.restore(state["forces"])
+        self.groups += [Load(self.forces, np.arange(n, n + count), size) for n, count, size in state["loads"]]
         self.changes.all()

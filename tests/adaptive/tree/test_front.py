@@ -104,7 +104,7 @@ def test_refining_goes_on_where_it_stopped_and_ends_exact():
         catch_up=False,
     )
     exact = simulate(twin.model, sim.configuration, [], method="dca")
-    exact.inputs.forces.restore(sim.inputs.forces.state(), sim.inputs.forces.following)
+    exact.inputs.forces.restore(sim.inputs.forces.state())
     expected = exact.accelerations()
     sim.accelerations()
     joints, bound, before = sim.stats.joints, sim.stats.bound, np.inf
