@@ -9,6 +9,7 @@ import pytest
 
 import bough
 from bough import close_loops
+from bough.errors import ShapeError
 from bough.opspace import Loops
 from bough.simulate import ContactPoint, Contacts, Ensemble, HeightField, Plane, rollout
 from bough.simulate.contacts import tangent_axes
@@ -119,3 +120,38 @@ def test_one_step_beside_a_dense_oracle(robot, ground, caller, execution, monkey
         np.testing.assert_allclose(found, expected, atol=1e-7 * (1 + np.abs(expected).max()))
         pushed = max(pushed, np.abs(lam[model.nv :]).max())
     assert pushed > 0.0
+
+
+@pytest.mark.parametrize("general", [False, True])
+@pytest.mark.parametrize(("robot", "joint"), [("legs", "thigh"), ("legs", "z"), ("mimic", "thigh")])
+def test_a_joint_that_is_led_as_it_moved_moves_the_others_as_before(robot, joint, general):
+    """Soft contacts: points are not lifted out of the ground, which would be a move beside the velocities."""
+    model, points = ROBOTS[robot]()
+    contacts, j = Contacts(points, TILTED, compliance=1e-4, damping=20.0), model.joint(joint)
+    q, v, tau = states(model, contacts)[1]
+    how = {"duration": 20 * DT, "dt": DT, "contacts": contacts, "dynamics": bough.Dynamics(model, general=general)}
+    free = rollout(model, q, v, tau=tau, servo=(2.0, 0.1), **how)
+    assert np.abs(free.extra["contact_force"]).max() > 1.0
+    led = {joint: lambda t: (free.q[round(t / DT)][j.q], free.v[round(t / DT)][j.v])}
+    tau[j.v] = 7.0
+    found = rollout(model, q, v, tau=tau, servo=(2.0, 0.1), motion=led, **how)
+    np.testing.assert_allclose(found.q, free.q, atol=1e-12)
+    np.testing.assert_allclose(found.v, free.v, atol=1e-10)
+
+
+def test_a_loop_that_is_led_stays_closed():
+    builder = bough.Builder("four bar")
+    rod = ROD | {"axis": (0, 1, 0)}
+    builder.add_body("crank", com=(0.15, 0, 0), **rod)
+    builder.add_body("coupler", "crank", placement=(0.3, 0, 0), com=(0.45, 0, 0), **rod)
+    builder.add_body("rocker", placement=(1.0, 0, 0), com=(0.3, 0, 0), **rod)
+    builder.add_closure("coupler", "rocker", point=(0.9, 0, 0), other_point=(0.6, 0, 0))
+    model = builder.build()
+    q, motion = close_loops(model, [0.5, -0.5, -1.5]).q, {"crank": lambda t: 0.5 + 2.0 * t}
+    q = close_loops(model, [0.5, *q[1:]], hold=["crank"]).q
+    found = rollout(model, q, np.zeros(3), duration=0.1, dt=1e-3, motion=motion)
+    end = found.q[-1]
+    assert end[0] == pytest.approx(0.7, abs=1e-12)
+    np.testing.assert_allclose(end, close_loops(model, end, hold=["crank"]).q, atol=1e-9)
+    with pytest.raises(ShapeError, match="prescribed motion is for the integrator"):
+        rollout(model, q, np.zeros(3), duration=0.1, dt=1e-3, motion=motion, integrator="runge_kutta_4")

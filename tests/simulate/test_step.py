@@ -83,7 +83,7 @@ def test_interpreted_alike():
     found = stepper(model, Plane())
     q, v, tau = states(model, 1)
     inputs = (q[0], v[0], tau[0], np.full(3, 0.8), np.zeros(9), np.array([2e-3]))
-    routine = CONTACT_STEP.without("target", "kp", "kd", "axes", "distance")
+    routine = CONTACT_STEP.without("target", "kp", "kd", "lead", "axes", "distance")
     for ours, theirs in zip(
         interpret(routine, found.few.constants(SWEEPS), found.few.sizes, *inputs),
         found.few.bind(CONTACT_STEP, SWEEPS).call(*inputs),

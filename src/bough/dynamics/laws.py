@@ -92,7 +92,7 @@ def joint_laws(
         return np.zeros(len(body)) if effect in without else np.where(leads, values[m.v_index], 0.0)
 
     lower, upper, effort = of(limits.lower), of(limits.upper), of(limits.effort)
-    led = np.isin(m.v_index, list(prescribed)).astype(np.int64)
+    led = (leads & np.isin(m.v_index, list(prescribed))).astype(np.int64)
     stops = LOWER * np.isfinite(lower) + UPPER * np.isfinite(upper)
     stops = np.where((single == 1) & (led == 0) & ("limits" not in without), stops, 0)
     bounded, friction = np.isfinite(effort), np.where(led == 1, 0.0, of(model.friction, "friction"))

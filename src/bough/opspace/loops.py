@@ -12,7 +12,7 @@ relative to its size; from there on steps leave out directions that hardly move,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.compile.executions import CompiledFunction
 from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.laws import LOCK
 from bough.errors import ModelError, NumericalError, ShapeError, TaskError
 from bough.model import LoopClosure, Model, steps
 from bough.opspace.aims import AimSet
@@ -31,7 +32,7 @@ from bough.opspace.methods.method import dof_tree
 from bough.opspace.space import OperationalSpace
 from bough.opspace.sweeps.errors import ERRORS
 from bough.opspace.sweeps.held import Proximal
-from bough.opspace.sweeps.held_by_factor import CLOSE_GAP
+from bough.opspace.sweeps.held_by_factor import CLOSE_GAP, Fixed
 from bough.opspace.tasks import Seed, Task, distance, relative
 from bough.opspace.tasks.matrix import WHOLE
 from bough.opspace.tasks.seed import JOINT
@@ -117,10 +118,10 @@ def closure_targets(model: Model) -> dict[str, Any]:
 
 
 class Loops:
-    """The closures of a model."""
+    """The closures of a model; degrees of freedom in `fixed` stay where they are in `onto`."""
 
-    def __init__(self, model: Model, *, dynamics: Dynamics | None = None) -> None:
-        self.model, self.tasks = model, closure_tasks(model)
+    def __init__(self, model: Model, *, dynamics: Dynamics | None = None, fixed: Collection[int] = ()) -> None:
+        self.model, self.tasks, self.fixed = model, closure_tasks(model), fixed
         if not self.tasks:
             raise ModelError(f"{model.name!r} has no closures; add them with Builder.add_closure")
         self.dynamics = dynamics or Dynamics(model)
@@ -179,7 +180,9 @@ class Loops:
 
     @cached_property
     def _closing(self) -> CompiledFunction:
-        return Prepared(CLOSE_GAP, held_constants(self.held), self.held.sizes).bind(self.held, self.dynamics.general)
+        fixed = LOCK * np.isin(self.model.mechanism.v_index, list(self.fixed))
+        constants = (*held_constants(self.held), Fixed(fixed))
+        return Prepared(CLOSE_GAP, constants, self.held.sizes).bind(self.held, self.dynamics.general)
 
     def mobility(self, q: npt.ArrayLike, *, tolerance: float = TOLERANCE) -> Mobility:
         """Freedoms, rank and redundant rows at q (nq,), from the singular values of J.

@@ -74,8 +74,9 @@ def rollout(
     are drawn to `target`, (nv,) or a function of (t, q, v), with no more than their effort; the start if omitted.
 
     `motion` prescribes joints by name: functions of time that give a position, or (position, velocity), in the layout
-    of q and v; a floating base is prescribed alike. Or it is a function (q, v, tau) that gives the whole acceleration:
-    then joints act only through it.
+    of q and v; a floating base is prescribed alike. Beside loops, mimic joints and contacts the integrator is
+    "semi_implicit_euler". Or it is a function (q, v, tau) that gives the whole acceleration: then joints act only
+    through it.
 
     Loops of the model are held, unless `without` names "closures"; start from `bough.close_loops`. Integrators keep
     their order with them (see `closures`). `contacts` are points that may touch the ground (see `contacts`), which
@@ -198,13 +199,10 @@ class _Extras:
     def __bool__(self) -> bool:
         return self.servos is not None or self.paths is not None
 
-    def __call__(self, t: float, dt: float, q: FloatArray, v: FloatArray) -> tuple[list[FloatArray], FloatArray | None]:
-        """Further inputs of a step, and where prescribed joints are after it."""
+    def __call__(self, t: float, dt: float, q: FloatArray, v: FloatArray) -> list[FloatArray]:
+        """Further inputs of a step: of servos; velocities of prescribed joints after it, and where they are then."""
         found = [] if self.servos is None else self.servos(t, _read_only(q), _read_only(v))
-        if self.paths is None:
-            return found, None
-        lead, goal = self.paths(t, dt, q)
-        return [*found, lead], goal
+        return found if self.paths is None else [*found, *self.paths(t, dt, q)]
 
 
 def _stepper(
@@ -220,11 +218,13 @@ def _stepper(
         return None
     if not has_rows(dynamics.model, contacts, off):
         return None
-    if extras.paths:
-        raise ShapeError("prescribed motion is for models without loops, mimic joints and contacts")
+    if extras.paths and integrator != "semi_implicit_euler":
+        raise ShapeError(
+            "with loops, mimic joints and contacts, prescribed motion is for the integrator 'semi_implicit_euler'"
+        )
     if contacts is not None and integrator != "semi_implicit_euler":
         raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {integrator!r}")
-    return RowStepper(dynamics, contacts, off, servo=bool(extras))
+    return RowStepper(dynamics, contacts, off, servo=extras.servos is not None, motion=extras.paths)
 
 
 class _Steps:
@@ -256,8 +256,7 @@ class _Steps:
 
     def take(self, tau: FloatArray, t: float, dt: float, pushes: Pushing | None = None) -> None:
         """All states that are still on their way, by dt."""
-        more, goal = self.extras(t, dt, self.q, self.v) if self.extras else ((), None)
-        given = (tau, *more)
+        given = (tau, *self.extras(t, dt, self.q, self.v)) if self.extras else (tau,)
         try:
             if self.is_whole:
                 self.q, self.v = self._finite(..., given, dt, pushes)
@@ -265,10 +264,6 @@ class _Steps:
                 self._take_some(given, dt, pushes)
         except FAILURES as error:
             self._one_by_one(given, t, dt, error, pushes)
-        if goal is not None and self.extras.paths:
-            alive, places = np.isinf(self.failed_at), self.extras.paths.coordinates
-            self.q = self.q.copy()
-            self.q[..., places] = np.where(alive[..., None], goal[..., places], self.q[..., places])
 
     def _take_some(self, given: tuple[FloatArray, ...], dt: float, pushes: Pushing | None) -> None:
         alive = np.isinf(self.failed_at)
@@ -325,22 +320,28 @@ def _by_kernel(dynamics: Dynamics, integrator: Integrator, off: tuple[str, ...],
     """Steps of joints alone."""
     how: Any = {"servo": extras.servos is not None, "prescribed": extras.prescribed, "general": dynamics.general}
     call, lengths = step_function(dynamics.model, integrator, off, **how).call, {}
+    places = extras.paths.coordinates if extras.paths else []
 
     def advance(q: FloatArray, v: FloatArray, dt: float, *given: FloatArray) -> tuple[FloatArray, FloatArray]:
         if dt not in lengths:
             lengths[dt] = np.array([dt])
-        found: Any = call(q, v, *given, lengths[dt])
-        return found
+        if not places:
+            found: Any = call(q, v, *given, lengths[dt])
+            return found
+        q, v = call(q, v, *given[:-1], lengths[dt])
+        q[..., places] = given[-1][..., places]
+        return q, v
 
     return advance
 
 
 def _on_rows(stepper: RowStepper, integrator: Integrator, off: tuple[str, ...], extras: _Extras) -> Advance:
     """Steps with contacts, loops or mimic joints."""
-    take: Any = stepper
+    servos = 3 if extras.servos else 0
     if integrator != "semi_implicit_euler":
-        take = HeldMotion(stepper, integrator, off, bool(extras))
-    return lambda q, v, dt, tau, *servo: take.advance(q, v, tau, dt, servo=servo)
+        held = HeldMotion(stepper, integrator, off, bool(servos))
+        return lambda q, v, dt, tau, *servo: held.advance(q, v, tau, dt, servo=servo)
+    return lambda q, v, dt, tau, *more: stepper.advance(q, v, tau, dt, servo=more[:servos], lead=more[servos:])
 
 
 def _by_acceleration(integrator: Integrator, model: Model, law: Law) -> Advance:

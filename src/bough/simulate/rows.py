@@ -36,6 +36,7 @@ class Setting(NamedTuple):
     space: ContactSpace
     parameters: Parameters  # quantities of the model that are inputs
     servo: bool  # whether target, kp and kd are
+    prescribed: Sequence[int] = ()  # entries of v that follow a motion
 
     @property
     def is_fixed(self) -> bool:
@@ -47,7 +48,7 @@ class Setting(NamedTuple):
     @property
     def laws(self) -> JointLaws:
         """Of each of the kernels' degrees of freedom."""
-        return joint_laws(self.dynamics.model, self.without)[0]
+        return joint_laws(self.dynamics.model, self.without, self.prescribed)[0]
 
     def freedoms(self, marks: Any) -> set[int]:
         """Entries of v whose joints are marked."""
@@ -95,6 +96,7 @@ class RowKernels:
         setting, space, parameters = self.setting, self.setting.space, self.setting.parameters
         unused: tuple[str, ...] = () if setting.servo else ("target", "kp", "kd")
         unused += ("axes", "distance") if space.is_flat else ()
+        unused += () if setting.prescribed else ("lead",)
         if general:
             unused, parameters = (), all_parameters(parameters)
         routine = routine.without(*(name for name in unused if name in routine.inputs))
@@ -102,7 +104,7 @@ class RowKernels:
             routine = replace(routine, again=None)
         key = repr((
             routine.name, sweeps, self.names, self.first, space.key, parameters.inputs, unused,
-            sorted(setting.without), setting.is_fixed,
+            sorted(setting.without), setting.is_fixed, sorted(setting.prescribed),
         ))  # fmt: skip
 
         def make() -> CompiledFunction:
@@ -133,7 +135,7 @@ class RowKernels:
 
     def constants(self, sweeps: int | None, dtype: npt.DTypeLike = np.float64) -> tuple[Any, ...]:
         """Those of the kernels."""
-        own = joint_laws(self.model, self.setting.without)
+        own = joint_laws(self.model, self.setting.without, self.setting.prescribed)
         groups = held_constants(self.tasks, self.sizes["held"])
         return *groups, *own, self._joint_rows, self._grounds, laws(len(self.joints), self.contacts, sweeps, dtype)
 

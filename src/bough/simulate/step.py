@@ -93,7 +93,7 @@ class Grounds(NamedTuple):
 def contact_step(
     m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
     g: Grounds, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows, start: Rows,
-    dt: Rows, axes: Rows, distance: Rows, none: Rows,
+    lead: Rows, dt: Rows, axes: Rows, distance: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The state after dt, impulses lam (rows,), and how it went: `report` (6,).
@@ -101,7 +101,7 @@ def contact_step(
     `axes` (contacts, 9), normal and two tangents, and `distance` (contacts,) are for grounds that are not planes;
     `none` is held at zero.
     """
-    take_drives(tau, target, kp, kd, none, w)
+    take_drives(tau, target, kp, kd, lead, w)
     prepare_rows(m, t, p, f, x, j, c, e, g, k, q, v, friction, start, dt, axes, distance, none, w)
     begin_rows(e, k, start, report, w)
     if k.most[0] == 0:
@@ -115,11 +115,11 @@ def contact_step(
 def row_step(
     m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
     g: Grounds, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows, start: Rows,
-    dt: Rows, axes: Rows, distance: Rows, none: Rows,
+    lead: Rows, dt: Rows, axes: Rows, distance: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The same, with impulses that the solver seeks until it has them."""
-    take_drives(tau, target, kp, kd, none, w)
+    take_drives(tau, target, kp, kd, lead, w)
     prepare_rows(m, t, p, f, x, j, c, e, g, k, q, v, friction, start, dt, axes, distance, none, w)
     begin_rows(e, k, start, report, w)
     report[CHANGE] = solve_impulses(k, w.A, w.b, w.friction, w.lower, w.upper, w.lam, report[LARGEST], w)
@@ -135,10 +135,13 @@ def prepare_rows(
     """w.u, the factor in w.H, w.A and w.b of all rows with held ones eliminated, and the laws of the others."""
     w.h[0] = dt[0]
     forces_and_rotors(m, j, c, q, v, w)
+    for i in range(len(m.v_index)):
+        if j.prescribed[i] == 1:
+            w.rotor[i] = w.rotor[i] + c.lock[0]
     crba(with_rotors(m, w.rotor), q, w.H, w)
     newton_euler(m, v, none, w.C, w)
     lock_joints(m, f, c, e, q, start, dt[0], w)
-    free_velocity(m, f, c, e, v, dt[0], w)
+    free_velocity(m, f, j, c, e, v, dt[0], w)
     turn_rows(t, g, axes, w)
     packed_jacobian(m, with_wrenches(t, w.wrench), p, w.J, w)
     mobility(m, p, f, w)
@@ -174,7 +177,7 @@ def finish_step(
     report[EXCESS] = limit_excess(m, e, q, v_after, dt[0]) + judge_locks(m, f, e, q, dt[0], v_after, lam, w)
     report[DEPTH] = m.zero[0]
     if g.corrects[0] == 1:
-        integrate(m, q, dt[0], w.q_free, v_after, w)
+        integrate(m, j, q, dt[0], w.q_free, v_after, w)
         push_out(m, p, f, g, k, w)
         for i in range(len(m.parent)):
             integrate_joint(m, i, w.q_free, w.move, m.one[0], q_after)
@@ -182,7 +185,7 @@ def finish_step(
         for c in range(len(w.depth)):
             report[DEPTH] = larger(report[DEPTH], w.depth[c])
     else:
-        integrate(m, q, dt[0], q_after, v_after, w)
+        integrate(m, j, q, dt[0], q_after, v_after, w)
     if g.is_soft[0] == 0 and g.is_given[0] == 0 and g.corrects[0] == 0:
         joint_motion(m, q_after, w.X)
         place_bodies(m, t, w)
@@ -192,10 +195,10 @@ def finish_step(
 
 
 @kernel
-def integrate(m: Mechanism, q: Rows, dt: Scalar, q_after: Rows, v_after: Rows, w: Workspace) -> None:
+def integrate(m: Mechanism, j: JointLaws, q: Rows, dt: Scalar, q_after: Rows, v_after: Rows, w: Workspace) -> None:
     """q_after by dt v_after; velocities of free roots are turned into their new axes."""
     for i in range(len(m.parent)):
-        if is_free(m, i):
+        if is_free(m, i) and j.prescribed[m.dof[i]] == 0:
             move_flight(m, i, q, dt, q_after, v_after, w)
         else:
             integrate_joint(m, i, q, v_after, dt, q_after)
@@ -257,35 +260,41 @@ def lock_joints(
 
 
 @kernel
-def free_velocity(m: Mechanism, f: DofTree, c: StepNumbers, e: JointRows, v: Rows, dt: Scalar, w: Workspace) -> None:
+def free_velocity(
+    m: Mechanism, f: DofTree, j: JointLaws, c: StepNumbers, e: JointRows, v: Rows, dt: Scalar, w: Workspace
+) -> None:
     """w.u in the kernel's order, of free roots in the axes of the start (`free_flight`), and the factor of M in w.H.
 
-    Forces act on the joints that lead: what followers feel has been added to them.
+    Forces act on the joints that lead: what followers feel has been added to them. Joints whose motion is prescribed
+    are so heavy that nothing moves them, and are pushed to their velocity.
     """
     for a in range(len(v)):
         w.push[a] = w.push[a] - w.C[a]
     push_roots(m, v, dt, w.push, w)
-    for j in range(len(m.v_index)):
-        w.column[j, 0] = m.zero[0]
+    for k in range(len(m.v_index)):
+        w.column[k, 0] = m.zero[0]
     for a in range(len(v)):
-        w.column[f.leader[a], 0] = dt * w.push[a]
+        k = f.leader[a]
+        w.column[k, 0] = dt * w.push[a]
+        if j.prescribed[k] == 1:
+            w.column[k, 0] = c.lock[0] * (w.lead[a] - v[a])
     for n in range(len(e.lock)):
-        j = e.lock[n]
-        w.felt[n] = w.column[j, 0]
-        w.column[j, 0] = w.column[j, 0] + w.locked[n] * c.lock[0] * (w.end[n] - v[e.lock_v[n]])
+        k = e.lock[n]
+        w.felt[n] = w.column[k, 0]
+        w.column[k, 0] = w.column[k, 0] + w.locked[n] * c.lock[0] * (w.end[n] - v[e.lock_v[n]])
     ltdl(f.parent, f.rows, w.H)
     unit_ltsolve(f.parent, f.rows, w.H, w.column)
     if len(e.lock) > 0:
         feel_descendants(f, e, w)
     divide_diagonal(f.parent, f.rows, w.H, w.column)
     unit_lsolve(f.parent, f.rows, w.H, w.column)
-    for j in range(len(m.v_index)):
-        w.change[j] = w.column[j, 0]
+    for k in range(len(m.v_index)):
+        w.change[k] = w.column[k, 0]
     for i in range(len(m.parent)):
-        for j in range(m.dof[i], m.dof[i + 1]):
-            w.u[j] = w.rate[j] + w.column[j, 0]
-            if is_free(m, i):
-                w.u[j] = w.u[j] + bend(m, i, j, v, dt)
+        for k in range(m.dof[i], m.dof[i + 1]):
+            w.u[k] = w.rate[k] + w.column[k, 0]
+            if is_free(m, i) and j.prescribed[k] == 0:
+                w.u[k] = w.u[k] + bend(m, i, k, v, dt)
 
 
 @kernel
@@ -462,7 +471,11 @@ def lift(
     `friction` is held at zero: what is found are moves, not impulses.
     """
     one, zero = m.one[0], m.zero[0]
-    crba(m, q, w.H, w)
+    for i in range(len(m.v_index)):
+        w.rotor[i] = m.armature[i]
+        if j.prescribed[i] == 1:
+            w.rotor[i] = m.armature[i] + c.lock[0]
+    crba(with_rotors(m, w.rotor), q, w.H, w)
     ltdl(f.parent, f.rows, w.H)
     turn_rows(t, g, axes, w)
     packed_jacobian(m, with_wrenches(t, w.wrench), p, w.J, w)
@@ -514,8 +527,8 @@ WORK = (
     | {name: "held" for name in ("U", "pivot", "left", "gap", "found")}
 )  # fmt: skip
 _INPUTS = {"q": "nq"} | {name: "nv" for name in ("v", "tau", "target", "kp", "kd")}
-_INPUTS |= {"friction": "contacts", "start": "seen", "dt": "1", "axes": "contacts 9", "distance": "contacts"}
-_INPUTS |= {"none": "nv"}
+_INPUTS |= {"friction": "contacts", "start": "seen", "lead": "nv", "dt": "1", "axes": "contacts 9"}
+_INPUTS |= {"distance": "contacts", "none": "nv"}
 _OUTPUTS = {"q_after": "nq", "v_after": "nv", "lam": "seen", "report": "6"}
 AGAIN = Again(("report", EXCESS), "start", "lam", times=2)
 CONTACT_STEP = Routine("contact_step", contact_step, _INPUTS, _OUTPUTS, WORK, again=AGAIN).without("none")

@@ -23,6 +23,7 @@ from bough.opspace import Loops
 from bough.simulate.contacts import Contacts, ContactSpace
 from bough.simulate.rows import SWEEPS, RowKernels, Setting, all_parameters, most_common, put_rows
 from bough.simulate.step import AGAIN, CHANGE, CONTACT_STEP, DEPTH, EXCESS, LARGEST, LIFT, ROW_STEP, SLIPS, SPENT
+from bough.simulate.steps import PrescribedMotion
 from bough.types import FloatArray, IntArray
 
 FAILURES = (NumericalError, NonFiniteError)  # of one state by itself: any other error is one of all states
@@ -44,6 +45,7 @@ class Situation(NamedTuple):
         FloatArray, ...
     ] = ()  # axes (batch, contacts, 9) and distances, if there are other grounds than planes
     given: tuple[FloatArray, ...] = ()  # quantities of the model that differ from row to row
+    lead: tuple[FloatArray, ...] = ()  # velocities (batch, nv) at the end, if there are prescribed joints
 
     def some(self, rows: IntArray) -> Situation:
         """These rows alone."""
@@ -82,14 +84,17 @@ class RowStepper:
         strict: bool = True,
         parameters: Parameters | None = None,
         servo: bool = False,
+        motion: PrescribedMotion | None = None,
     ) -> None:
         self.dynamics, self.model, self.strict = dynamics, dynamics.model, strict
+        self.coordinates, prescribed = (motion.coordinates, motion.dofs) if motion else ([], [])
         off, self.space = check_effects(without), ContactSpace(dynamics, contacts)
-        self.loops = Loops(self.model, dynamics=dynamics) if self.model.closures and "closures" not in off else None
+        held = bool(self.model.closures) and "closures" not in off
+        self.loops = Loops(self.model, dynamics=dynamics, fixed=prescribed) if held else None
         self.count, self.sweeps = self.space.count, contacts.sweeps if contacts else None
         self.is_soft, self.friction = bool(contacts and contacts.compliance), contacts.friction if contacts else 0.0
         self.parameters = parameters or Parameters(self.model)
-        setting = Setting(dynamics, off, self.space, self.parameters, servo)
+        setting = Setting(dynamics, off, self.space, self.parameters, servo, prescribed)
         self.is_fixed = setting.is_fixed
         rubbing, limited = (setting.freedoms(x) for x in (setting.laws.rough, setting.laws.stops))
         self.few = RowKernels(setting, rubbing)
@@ -121,10 +126,12 @@ class RowStepper:
         friction: FloatArray | None = None,
         given: tuple[FloatArray, ...] = (),
         servo: tuple[FloatArray, ...] = (),
+        lead: tuple[FloatArray, ...] = (),
     ) -> tuple[FloatArray, FloatArray]:
         """The state after dt; `friction` (batch,) and the parameters `given` (batch, ...) differ from row to row.
 
-        `servo` is target, kp and kd, (nv,) or (batch, nv) each.
+        `servo` is target, kp and kd, (nv,) or (batch, nv) each; `lead` velocities and coordinates at the end, from
+        which prescribed joints take theirs.
         """
         Q, V, T = (np.atleast_2d(x) for x in (q, v, tau if tau.shape == v.shape else np.broadcast_to(tau, v.shape)))
         mu = np.empty((len(Q), self.count))
@@ -133,10 +140,13 @@ class RowStepper:
             self._last, self._slid = np.zeros((len(Q), self.few.seen)), np.ones(len(Q), bool)
         drawn = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in servo)
         ground = () if self.space.is_flat else self.space.at_points(Q)
-        now = Situation(Q, V, np.ascontiguousarray(T), mu, self._last, drawn, ground, given)
+        led = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in lead[:1])
+        now = Situation(Q, V, np.ascontiguousarray(T), mu, self._last, drawn, ground, given, led)
         q_after, v_after, self._last, report = self._solved(now, dt)
         if self._ways and not self._last[:, self.few.seen :].any():
             self._last = fitted(self._last, self.few.seen)
+        if lead:
+            q_after[:, self.coordinates] = np.atleast_2d(lead[1])[:, self.coordinates]
         self._lift(q_after, report, given)
         if self.loops:
             q_after = self.loops.onto(q_after, 1)
@@ -220,12 +230,13 @@ class RowStepper:
         return self.full.bind(CONTACT_STEP, self.sweeps, device=GPU, dtype=dtype)
 
     def _call(self, way: int, now: Situation, dt: float) -> Any:
-        kernel, servo, (ground, given) = self._kernel(way), now.servo, (now.ground, now.given)
+        kernel, servo, lead, (ground, given) = self._kernel(way), now.servo, now.lead, (now.ground, now.given)
         if way == GENERAL:
             servo, (ground, given) = servo or (np.zeros(self.model.nv),) * 3, self._whole(ground, given)
+            lead = lead or (np.zeros(self.model.nv),)
         # arrays that fit need no second look
         start = fitted(now.start, (self.full if way & (LIMITED | GENERAL) else self.few).seen)
-        arrays = (*now[:3], *servo, now.friction, start, np.full((len(now.q), 1), dt), *ground, *given)
+        arrays = (*now[:3], *servo, now.friction, start, *lead, np.full((len(now.q), 1), dt), *ground, *given)
         try:
             return kernel.call(*arrays)
         except FAILURES:

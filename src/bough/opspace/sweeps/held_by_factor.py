@@ -10,8 +10,11 @@ Mimic joints are joints of their own here, whose ties are rows: forces act on th
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.dynamics.laws import with_rotors
 from bough.joints import Mechanism, by_freedom, integrate_joint
 from bough.opspace.methods.ltdl import LTDL
 from bough.opspace.sweeps.bias import drift, rows_velocity
@@ -23,6 +26,12 @@ from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.sparsity.products import divide_diagonal, unit_lsolve, unit_ltsolve
 from bough.types import Rows, Workspace
+
+
+class Fixed(NamedTuple):
+    """Degrees of freedom that do not move onto held rows: rotors so heavy that nothing moves them."""
+
+    rotor: Rows  # (dofs,)
 
 
 @kernel
@@ -74,11 +83,13 @@ def impact(
 
 @kernel
 def close_gap(
-    m: Mechanism, t: Seeds, p: JacobianPattern, d: DofTree, c: Proximal, q: Rows, gap: Rows, q_next: Rows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, d: DofTree, c: Proximal, x: Fixed, q: Rows, gap: Rows, q_next: Rows,
     w: Workspace,
 ) -> None:  # fmt: skip
     """q moved by -H^-1 J' Lambda gap."""
-    factored(m, t, p, d, q, w.J, w.H, w.YD, w.A, w)
+    for k in range(len(m.v_index)):
+        w.rotor[k] = m.armature[k] + x.rotor[k]
+    factored(with_rotors(m, w.rotor), t, p, d, q, w.J, w.H, w.YD, w.A, w)
     factor_held(m, c, w.A, c.weight[0], w)
     fit_held(m, c, w.A, gap, w.force, w)
     add_row_impulses(m, p, d, w.force, w.move, w)
@@ -99,7 +110,7 @@ def add_row_impulses(m: Mechanism, p: JacobianPattern, d: DofTree, force: Rows, 
 
 _WORK = dict(LTDL.work) | LDL_WORK | {
     "A": "rows rows", "J": "entries", "YD": "entries", "H": "packed", "left": "rows", "force": "rows", "gap": "rows",
-    "z": "dofs", "column": "dofs 1", "move": "nv",
+    "z": "dofs", "column": "dofs 1", "move": "nv", "rotor": "dofs",
 }  # fmt: skip
 HELD_BY_FACTOR = Routine(
     "constrained_dynamics",
