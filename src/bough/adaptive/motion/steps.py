@@ -20,74 +20,13 @@ from bough.adaptive.motion.sweeps import effort, from_momenta, outward, place, s
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
-from bough.joints import LAST_SCREW, Mechanism, along, by_freedom, freedom, integrate_joint, joint_rate, motion_to_body
-from bough.spatial import add3, add6, cross, cross_motion, get6, get10, join, put6, rigid_times, rotate, rotate_back
-from bough.types import Force, Motion, Rotation, Rows, Scalar, Vector
+from bough.dynamics.stepping import Stages, go_runge_kutta
+from bough.joints import Mechanism, by_freedom, integrate_joint, joint_rate, motion_to_body
+from bough.spatial import add3, add6, cross, get6, get10, join, put6, rigid_times, rotate, rotate_back
+from bough.types import Force, Rotation, Scalar, Vector
 
 # Rates beyond this (m/s or rad/s) are no motion of a linkage
 FASTEST = 1e8
-
-
-@loop_kernel
-def tangent_rates(m: Mechanism, s: Moving) -> None:
-    """s.stretch: the rate of the tangent vector u when q0 exp(u) moves with v: v + [u, v]/2 + [u, [u, v]]/12."""
-    for i in range(len(m.parent)):
-        if m.kind[i] <= LAST_SCREW:
-            k = m.v_index[m.dof[i]]
-            s.stretch[k] = s.v[k]
-            continue
-        a, b = _rate(m, i, s.u), _rate(m, i, s.v)
-        first = cross_motion(a, b)
-        second = cross_motion(a, first)
-        for k in range(m.dof[i], m.dof[i + 1]):
-            at = m.v_index[k]
-            s.stretch[at] = s.v[at] + 0.5 * along(m, k, first) + along(m, k, second) / 12.0
-
-
-@loop_kernel
-def _rate(m: Mechanism, i: int, x: Rows) -> Motion:
-    total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    for k in range(m.dof[i], m.dof[i + 1]):
-        total = add6(total, freedom(m, k, x[m.v_index[k]]))
-    return total
-
-
-@loop_kernel
-def rk4_begin(m: Mechanism, s: Moving) -> None:
-    """Keep the beginning of a step of fourth order."""
-    for i in range(len(m.parent)):
-        integrate_joint(m, i, s.q, s.v, 0.0, s.q0)
-    for k in range(len(m.axis)):
-        j = m.v_index[k]
-        s.v0[j], s.u[j], s.move[j], s.gain[j] = s.v[j], 0.0, 0.0, 0.0
-
-
-@loop_kernel
-def rk4_stage(m: Mechanism, s: Moving, stage: int, h: float) -> None:
-    """Take account of the accelerations s.qdd of a stage, and go where the next one is."""
-    share = 0.5 if stage < 2 else 1.0
-    weight = (1.0 if stage in (0, 3) else 2.0) / 6.0
-    tangent_rates(m, s)
-    for k in range(len(m.axis)):
-        j = m.v_index[k]
-        s.move[j] += weight * s.stretch[j]
-        s.gain[j] += weight * s.qdd[j]
-        if stage < 3:
-            s.u[j], s.v[j] = share * h * s.stretch[j], s.v0[j] + share * h * s.qdd[j]
-    if stage < 3:
-        for i in range(len(m.parent)):
-            integrate_joint(m, i, s.q0, s.u, 1.0, s.q)
-
-
-@kernel
-def rk4_end(m: Mechanism, s: Moving, h: float) -> None:
-    """Go from the beginning by what the stages sum up to."""
-    for k in range(len(m.axis)):
-        j = m.v_index[k]
-        s.qdd[j] = s.gain[j]
-        s.v[j] = s.v0[j] + h * s.gain[j]
-    for i in range(len(m.parent)):
-        integrate_joint(m, i, s.q0, s.move, h, s.q)
 
 
 @loop_kernel
@@ -95,8 +34,13 @@ def rk4_part(
     m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, stage: int
 ) -> None:
     """One stage of a step of fourth order, under forces that may be set before each."""
+    stages = Stages(s.q0, s.v0, s.q, s.v, s.qdd, s.u, s.stretch, s.move, s.gain)
     if stage == 0:
-        rk4_begin(m, s)
+        for i in range(len(m.parent)):
+            integrate_joint(m, i, s.q, s.v, 0.0, s.q0)
+        for k in range(len(m.axis)):
+            s.v0[m.v_index[k]] = s.v[m.v_index[k]]
+        go_runge_kutta(m, 0, h, stages)
     if len(lp) > 0:  # noqa: SIM102  (decided while compiling)
         if len(lp.loop) > 0:
             bend(m, s, w, lp)
@@ -104,9 +48,7 @@ def rk4_part(
     if len(lp) > 0:  # noqa: SIM102  (decided while compiling)
         if len(lp.loop) > 0:
             hold_loops(m, still, s, w, lp)
-    rk4_stage(m, s, stage, h)
-    if stage == 3:
-        rk4_end(m, s, h)
+    go_runge_kutta(m, stage + 1, h, stages)
 
 
 @loop_kernel
