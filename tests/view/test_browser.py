@@ -160,3 +160,46 @@ def test_on_a_phone_panels_stand_below_the_scene(shown, moving):
         assert max(row[3] for row in rows) <= 400
     finally:
         page.send("Emulation.clearDeviceMetricsOverride")
+
+
+ROOT_ON_SCREEN = """(({ camera, stage, world }) => {
+  const canvas = stage.canvas, m = camera.matrix(canvas.clientWidth / canvas.clientHeight, stage.covered());
+  const at = [world[3], world[7], world[11], 1], row = (r) => at.reduce((sum, x, c) => sum + m[4 * c + r] * x, 0);
+  return [((row(0) / row(3) + 1) / 2) * canvas.clientWidth, ((1 - row(1) / row(3)) / 2) * canvas.clientHeight];
+})"""
+
+
+def test_keys_play_a_click_tells_and_switches_show_layers(shown):
+    model = bough.zoo.quadruped()
+    q = np.tile(model.neutral, (11, 1))
+    q[:, 0] = np.linspace(0.0, 1.0, 11)
+    page = shown(scene(model).playing(np.arange(11) / 10, q))
+    key = lambda name: page.send("Input.dispatchKeyEvent", type="keyDown", key=name)  # noqa: E731
+    for _ in range(3):
+        key("ArrowRight")
+    key("ArrowLeft")
+    assert page.run(f"{STATE}.sample") == 2
+    key(" ")
+    page.wait(f"{STATE}.bar.running() && {STATE}.sample !== 2")
+    key(" ")
+    page.run(f"[{STATE}.camera.azimuth, {STATE}.camera.height] = VIEWS.top")
+    at = tuple(page.run(f"{ROOT_ON_SCREEN}({STATE})"))
+    page.mouse("mouseMoved", at)
+    page.mouse("mousePressed", at, True)
+    page.mouse("mouseReleased", at)
+    assert page.run("document.querySelector('.picked').textContent").startswith("trunk, 8 kg")
+    names = page.run("Array.from(document.querySelectorAll('.switch'), (x) => x.textContent)")
+    assert names == ["frames", "centres of mass", "inertia", "colours of branches", "camera follows"]
+    hidden = f"{STATE}.stage.parts.filter((part) => part.hidden).length"
+    assert page.run(hidden) == 3
+    page.run("document.querySelectorAll('.switch input').forEach((box) => box.click())")
+    assert page.run(hidden) == 0
+    for k in (3, 9):
+        page.run(f"(({{ bar }}, s) => {{ s.value = {k}; s.dispatchEvent(new Event('input')); }})"
+                 f"({STATE}, document.querySelector('input[data-role=time]'))")  # fmt: skip
+    root = page.run(f"{STATE}.world[3] - {STATE}.camera.target[0]")
+    page.run(
+        "(s => { s.value = 1; s.dispatchEvent(new Event('input')); })(document.querySelector('input[data-role=time]'))"
+    )
+    assert page.run(f"{STATE}.world[3] - {STATE}.camera.target[0]") == pytest.approx(root, abs=1e-6)
+    assert page.errors() == []

@@ -160,3 +160,36 @@ def test_mjcf_geoms_sit_where_mujoco_puts_them(tmp_path):
     np.testing.assert_allclose(p, d.geom_xpos[1], atol=1e-9)
     np.testing.assert_allclose(A / [0.2, 0.4, 0.6], d.geom_xmat[1].reshape(3, 3), atol=1e-9)
     np.testing.assert_allclose(of_kind(scene, "cylinder")[1], d.geom_xpos[0], atol=1e-9)
+
+
+def test_materials_have_their_colours_and_branches_are_a_switch(tmp_path):
+    red, named = '<material name="r"><color rgba="1 0 0 1"/></material>', '<material name="blue"/>'
+    more = "".join(f"<visual><geometry><cylinder radius='0.1' length='{k}'/></geometry>{m}</visual>" for k, m in
+                   enumerate((red, named, '<material name="unknown"/>'), 1))  # fmt: skip
+    path = tmp_path / "r.urdf"
+    blue = '<material name="blue"><color rgba="0 0 1 1"/></material></robot>'
+    path.write_text(URDF.replace("{}", more).replace("</robot>", blue))
+    scene = dressed(bough.load(path), path)
+    rods = next(part for part in scene.shapes if part.kind == "cylinder")
+    branch = scene.colours[rods.body[0]]
+    np.testing.assert_allclose(rods.colour, [branch, [1, 0, 0], [0, 0, 1], branch])
+    again = next(part for part in scene.by_branch().shapes if part.kind == "cylinder")
+    np.testing.assert_allclose(again.colour, [branch] * 4)
+
+
+def test_meshes_have_their_own_colours(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    ball = trimesh.creation.icosphere(4)
+    box = trimesh.creation.box()
+    ball.visual.face_colors, box.visual.face_colors = (255, 0, 0, 255), (0, 0, 255, 255)
+    trimesh.Scene([ball, box]).export(tmp_path / "two.glb")
+    scene = shown(tmp_path, MESH.format("../two.glb"))
+    found = {tuple(part.colour[0]): len(part.mesh.faces) for part in scene.shapes if part.kind == "mesh"}
+    assert found == {(1.0, 0.0, 0.0): 5120, (0.0, 0.0, 1.0): 12} or found == {(1.0, 0.0, 0.0): 5132}
+
+
+def test_collision_shapes_are_apart(tmp_path):
+    more = '<collision><geometry><box size="0.3 0.2 0.1"/></geometry></collision>'
+    scene = shown(tmp_path, more)
+    (part,) = scene.collision
+    np.testing.assert_allclose(np.linalg.norm(part.placement[0, :, :3], axis=0), [0.3, 0.2, 0.1])

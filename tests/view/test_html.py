@@ -133,3 +133,17 @@ def test_a_long_motion_is_thinned_out_with_its_forces(monkeypatch):
     assert len(time) == 10
     np.testing.assert_allclose(force[:, 0, 0], time * force[-1, 0, 0] / time[-1], rtol=1e-6)
     assert found["notes"] == ["10 of 100 samples, evenly chosen"]
+
+
+def test_layers_are_frames_centres_and_ellipsoids_of_inertia():
+    """A solid ellipsoid with the diameters that are drawn has the inertia of the body."""
+    model = bough.zoo.quadruped()
+    made = content(scene(model).html())
+    assert set(made["layers"]) == {"frames", "centres of mass", "inertia"}
+    (part,) = made["layers"]["inertia"]
+    trunk = unpacked(part["placement"])[unpacked(part["body"]).tolist().index(0)].reshape(3, 4)
+    square = (np.linalg.norm(trunk[:, :3], axis=0) ** 2 / 20.0).astype(float)  # mean squares of a solid ellipsoid
+    moments = 8.0 * (square.sum() - square)
+    np.testing.assert_allclose(np.sort(moments), [0.1, 0.3, 0.35], rtol=1e-5)
+    assert made["bodies"]["names"][0] == "trunk"
+    assert unpacked(made["bodies"]["mass"])[0] == 8.0

@@ -26,20 +26,24 @@ from bough.types import FloatArray
 from bough.view.shapes import Shapes, pieces_on
 
 LARGEST_MESH = 64 << 20  # bytes of a file
-MOST_FACES = 6000  # of one mesh; larger ones are drawn more coarsely
+MOST_FACES = 50_000  # of one mesh; larger ones are drawn more coarsely
 MESH_FORMATS = ("stl", "obj", "dae", "ply", "off", "glb", "gltf")  # no archives: what they unpack to has no limit
+
+Colour = tuple[float, float, float]
+Coloured = tuple[Mesh, Colour | None]
 
 
 def shapes_of_file(
-    model: Model, file: str | Path, colours: FloatArray, folders: Sequence[str | Path] = ()
+    model: Model, file: str | Path, colours: FloatArray, folders: Sequence[str | Path] = (), what: str = "visual"
 ) -> tuple[list[Shapes], list[str]]:
-    """Shapes on the bodies of a model, in the colours (N, 3) of bodies, and notes of what was left out.
+    """Shapes on the bodies of a model, and notes of what is omitted; `what` is "visual" or "collision".
 
+    They have the colours of their materials; without any, those (N, 3) of bodies.
     Meshes are read below the folder of the description, its package, the package paths of ROS and `folders`.
     """
     try:
         document = Document(Path(file))
-        pieces, notes = (_urdf if document.root.tag == "robot" else _mjcf)(document, folders)
+        pieces, notes = (_urdf if document.root.tag == "robot" else _mjcf)(document, folders, what)
     except (BoughError, OSError, ValueError) as error:
         return [], [f"no geometry is drawn: {short(str(error), 200)}"]
     known = set(model.frame_names)
@@ -52,45 +56,57 @@ def shapes_of_file(
 # URDF
 
 
-def _urdf(document: Document, folders: Sequence[str | Path]) -> tuple[list[Piece], list[str]]:
+def _urdf(document: Document, folders: Sequence[str | Path], what: str) -> tuple[list[Piece], list[str]]:
     found: list[Piece] = []
     missing: Counter[str] = Counter()
     meshes = Meshes(document.path.parent if document.path else Path(), folders)
+    named = {x.get("name"): _rgb(x) for x in document.root.findall("material")}
     for link in document.root.findall("link"):
-        for visual in link.findall("visual"):
-            geometry = visual.find("geometry")
+        for visual in link.findall(what):
+            geometry, material = visual.find("geometry"), visual.find("material")
+            own = None if material is None else _rgb(material) or named.get(material.get("name"))
             for shape in geometry if geometry is not None else ():
                 R, p = _origin(visual)
-                for kind, turn, shift, size, mesh in _primitive(shape, meshes, missing):
-                    found.append(Piece(link.get("name", ""), kind, size, R @ shift + p, R @ turn, mesh=mesh))
+                for kind, turn, shift, size, mesh, colour in _primitive(shape, meshes, missing):
+                    at = R @ shift + p
+                    found.append(Piece(link.get("name", ""), kind, size, at, R @ turn, own or colour, mesh))
     return found, [f"{count} {what}" for what, count in missing.items()] + meshes.notes
 
 
+def _rgb(material: Element) -> Colour | None:
+    """The colour of a material, if it has one."""
+    colour = material.find("color")
+    if colour is None or len(colour.get("rgba", "").split()) != 4:
+        return None
+    r, g, b, _ = np.clip(_numbers(colour, "rgba", 4, 0.5), 0.0, 1.0).tolist()
+    return r, g, b
+
+
 def _primitive(shape: Element, meshes: Meshes, missing: Counter[str]) -> list[Any]:
-    """(kind, R, p, size, mesh) in the frame of the visual."""
+    """(kind, R, p, size, mesh, colour) in the frame of the visual."""
     eye, zero = np.eye(3), np.zeros(3)
     if shape.tag == "box":
-        return [("box", eye, zero, _numbers(shape, "size", 3, 0.1), None)]
+        return [("box", eye, zero, _numbers(shape, "size", 3, 0.1), None, None)]
     if shape.tag == "sphere":
-        return [("sphere", eye, zero, np.full(3, 2 * _numbers(shape, "radius", 1, 0.05)[0]), None)]
+        return [("sphere", eye, zero, np.full(3, 2 * _numbers(shape, "radius", 1, 0.05)[0]), None, None)]
     if shape.tag in ("cylinder", "capsule"):
         wide, long = 2 * _numbers(shape, "radius", 1, 0.05)[0], _numbers(shape, "length", 1, 0.1)[0]
         return (
             rounded(wide, long)
             if shape.tag == "capsule"
-            else [("cylinder", eye, zero, np.array([wide, wide, long]), None)]
+            else [("cylinder", eye, zero, np.array([wide, wide, long]), None, None)]
         )
     if shape.tag == "mesh":
-        mesh = meshes.read(shape.get("filename", ""))
-        return [("mesh", eye, zero, _numbers(shape, "scale", 3, 1.0), mesh)] if mesh else []
+        size = _numbers(shape, "scale", 3, 1.0)
+        return [("mesh", eye, zero, size, *coloured) for coloured in meshes.read(shape.get("filename", ""))]
     missing[f"geometries <{short(shape.tag)}> are not drawn"] += 1
     return []
 
 
 def rounded(wide: float, long: float) -> list[Any]:
     """A capsule along z: a cylinder of this length between two spheres."""
-    ends = [("sphere", np.eye(3), np.array([0.0, 0.0, s * long / 2]), np.full(3, wide), None) for s in (-1, 1)]
-    return [("cylinder", np.eye(3), np.zeros(3), np.array([wide, wide, long]), None), *ends]
+    ends = [("sphere", np.eye(3), np.array([0.0, 0.0, s * long / 2]), np.full(3, wide), None, None) for s in (-1, 1)]
+    return [("cylinder", np.eye(3), np.zeros(3), np.array([wide, wide, long]), None, None), *ends]
 
 
 def _numbers(element: Element, key: str, count: int, default: float) -> FloatArray:
@@ -117,7 +133,7 @@ class Meshes:
     """Mesh files below trusted folders, each read once; what could not be is in `notes`."""
 
     def __init__(self, folder: Path, folders: Sequence[str | Path] = ()) -> None:
-        self.trusted, self.known = TrustedFolders(folder, folders), dict[str, Mesh | None]()
+        self.trusted, self.known = TrustedFolders(folder, folders), dict[str, list[Coloured]]()
         self.lost: dict[str, list[str]] = {}
 
     @property
@@ -126,13 +142,13 @@ class Meshes:
         lost = ((why, len(names), names[0] + ", ..." * (len(names) > 1)) for why, names in self.lost.items())
         return [f"{n} mesh{'es are' if n > 1 else ' is'} not drawn ({why}): {first}" for why, n, first in lost]
 
-    def read(self, name: str) -> Mesh | None:
-        """The mesh that a description names, or None."""
+    def read(self, name: str) -> list[Coloured]:
+        """The meshes of a file that a description names, with their own colours."""
         if name not in self.known:
             self.known[name] = self._read(name)
         return self.known[name]
 
-    def _read(self, name: str) -> Mesh | None:
+    def _read(self, name: str) -> list[Coloured]:
         if find_spec("trimesh") is None:
             return self.lose("trimesh is missing: pip install 'bough[viewer]'", name)
         found = [path for path in self.candidates(name) if path.is_file()]
@@ -140,14 +156,14 @@ class Meshes:
         if path is None:
             return self.lose(OUTSIDE if found else "no such file here", name)
         try:
-            return coarser(read_mesh(path))
+            return [(coarser(mesh), colour) for mesh, colour in read_mesh(path)]
         except Exception as error:  # readers of meshes raise anything
             return self.lose(f"cannot be read: {short(str(error), 100)}", name)
 
-    def lose(self, why: str, name: str) -> Mesh | None:
-        """Note what is not drawn; None."""
+    def lose(self, why: str, name: str) -> list[Coloured]:
+        """Note what is not drawn; nothing."""
         self.lost.setdefault(why, []).append(short(name))
-        return None
+        return []
 
     def candidates(self, name: str) -> list[Path]:
         """Where package://NAME/REST, file:///PATH or a path beside the description may be."""
@@ -163,8 +179,8 @@ class Meshes:
         return [] if "://" in rest else [self.trusted.folder / rest]
 
 
-def read_mesh(path: Path) -> Mesh:
-    """Triangles of a file, by trimesh; everything in it at its place. Archives are not unpacked.
+def read_mesh(path: Path) -> list[Coloured]:
+    """Triangles of a file, by trimesh: a mesh for each colour, at its place. Archives are not unpacked.
 
     What the file refers to is read from its own folder only (by trimesh).
     """
@@ -177,11 +193,29 @@ def read_mesh(path: Path) -> Mesh:
         raise ValueError(f"it is larger than {LARGEST_MESH >> 20} MB")
     if kind in ("glb", "gltf"):
         check_accessors(path.read_bytes())
-    found = trimesh.load_scene(path).to_mesh()
-    vertices, faces = np.asarray(found.vertices, float), np.asarray(found.faces, np.int64)
-    if not len(faces) or not np.isfinite(vertices).all():
+    found: dict[Colour | None, list[Any]] = {}
+    for part in trimesh.load_scene(path).dump():
+        if len(getattr(part, "faces", ())):
+            found.setdefault(_colour_of(part), []).append(part)
+    joined: list[tuple[Any, Any]] = [(trimesh.util.concatenate(parts), colour) for colour, parts in found.items()]
+    meshes = [(Mesh(np.asarray(x.vertices, float), np.asarray(x.faces, np.int64)), colour) for x, colour in joined]
+    if not meshes or not all(np.isfinite(mesh.vertices).all() for mesh, _ in meshes):
         raise ValueError("it has no triangles, or no finite ones")
-    return Mesh(vertices, faces)
+    return meshes
+
+
+def _colour_of(mesh: Any) -> Colour | None:
+    """The colour of a mesh of trimesh: that of its material, the mean of its texture, or that of most of its faces."""
+    visual = mesh.visual
+    if not visual.defined:
+        return None
+    material = getattr(visual, "material", None)
+    image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
+    if image is not None:
+        r, g, b = np.asarray(image.convert("RGB"), float).reshape(-1, 3).mean(axis=0).tolist()
+    else:
+        r, g, b, _ = np.asarray((material or visual).main_color, float).tolist()
+    return (r / 255, g / 255, b / 255) if r + g + b else None  # exporters write black for a texture they do not know
 
 
 def check_accessors(content: bytes) -> None:
@@ -198,7 +232,7 @@ def coarser(mesh: Mesh, most: int = MOST_FACES) -> Mesh:
     """The mesh, or one of at most about so many faces: vertices in one cell of a grid become their mean."""
     found = mesh
     low, span = mesh.vertices.min(axis=0), max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-12)
-    for cells in (96, 72, 54, 40, 30, 20, 12):
+    for cells in (500, 350, 250, 180, 120, 80, 50, 30):  # cells of the first ones are too small to be seen
         if len(found.faces) <= most:
             break
         key = np.minimum(((mesh.vertices - low) / span * cells).astype(np.int64), cells)
@@ -217,32 +251,46 @@ SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(2, 8)  # mujoco.mjtGeom
 HIDDEN = 3  # groups from here on are not shown by MuJoCo's own viewer: they collide
 
 
-def _mjcf(document: Document, folders: Sequence[str | Path]) -> tuple[list[Piece], list[str]]:
+def _mjcf(document: Document, folders: Sequence[str | Path], what: str) -> tuple[list[Piece], list[str]]:
     m = compiled(document, folders)
     names = Names(m)
-    shown = [g for g in range(m.ngeom) if m.geom_group[g] < HIDDEN] or list(range(m.ngeom))
+    if what == "collision":
+        shown = [g for g in range(m.ngeom) if m.geom_contype[g] or m.geom_conaffinity[g]]
+    else:
+        shown = [g for g in range(m.ngeom) if m.geom_group[g] < HIDDEN] or list(range(m.ngeom))
     found: list[Piece] = []
     for g in shown:
         R, p = quaternion_matrix(np.roll(m.geom_quat[g], -1)), m.geom_pos[g].copy()
-        for kind, turn, shift, size, mesh in _geom(m, g):
-            found.append(Piece(names.bodies[m.geom_bodyid[g]], kind, size, R @ shift + p, R @ turn, mesh=mesh))
+        for kind, turn, shift, size, mesh, _ in _geom(m, g):
+            at, colour = R @ shift + p, _geom_colour(m, g)
+            found.append(Piece(names.bodies[m.geom_bodyid[g]], kind, size, at, R @ turn, colour, mesh))
     left = sum(int(m.geom_type[g]) not in range(SPHERE, MESH + 1) for g in shown)
     return found, [f"{left} planes, fields or other geometries are not drawn"] * bool(left)
+
+
+def _geom_colour(m: Any, g: int) -> Colour | None:
+    """Of its material, or its own; None where it has MuJoCo's grey, since the file says neither."""
+    material = int(m.geom_matid[g])
+    rgba = m.mat_rgba[material] if material >= 0 else m.geom_rgba[g]
+    if material < 0 and np.allclose(rgba, [0.5, 0.5, 0.5, 1.0]):
+        return None
+    red, green, blue, _ = rgba.tolist()
+    return red, green, blue
 
 
 def _geom(m: Any, g: int) -> list[Any]:
     kind, size, eye, zero = int(m.geom_type[g]), m.geom_size[g], np.eye(3), np.zeros(3)
     if kind in (SPHERE, ELLIPSOID):
-        return [("sphere", eye, zero, 2 * (size.copy() if kind == ELLIPSOID else np.full(3, size[0])), None)]
+        return [("sphere", eye, zero, 2 * (size.copy() if kind == ELLIPSOID else np.full(3, size[0])), None, None)]
     if kind == CAPSULE:
         return rounded(2 * size[0], 2 * size[1])
     if kind == CYLINDER:
-        return [("cylinder", eye, zero, 2 * np.array([size[0], size[0], size[1]]), None)]
+        return [("cylinder", eye, zero, 2 * np.array([size[0], size[0], size[1]]), None, None)]
     if kind == BOX:
-        return [("box", eye, zero, 2 * size, None)]
+        return [("box", eye, zero, 2 * size, None, None)]
     if kind == MESH:
         k = int(m.geom_dataid[g])
         vertices = m.mesh_vert[m.mesh_vertadr[k] :][: m.mesh_vertnum[k]].astype(float)
         faces = m.mesh_face[m.mesh_faceadr[k] :][: m.mesh_facenum[k]].astype(np.int64)
-        return [("mesh", eye, zero, np.ones(3), coarser(Mesh(vertices, faces)))]
+        return [("mesh", eye, zero, np.ones(3), coarser(Mesh(vertices, faces)), None)]
     return []

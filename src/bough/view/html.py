@@ -13,13 +13,14 @@ import numpy.typing as npt
 
 from bough.model import Mesh
 from bough.view.bounds import bounds, fine
+from bough.view.layers import layers
 from bough.view.pattern import pattern
 from bough.view.shapes import Shapes, unit
 
 if TYPE_CHECKING:
     from bough.view.scene import Scene
 
-SCRIPTS = ("kinematics.js", "camera.js", "pace.js", "shaders.js", "draw.js", "panels.js", "scene.js")
+SCRIPTS = ("kinematics.js", "camera.js", "pace.js", "shaders.js", "draw.js", "panels.js", "tools.js", "scene.js")
 MOST_NAMES = 200_000
 MOST_SAMPLES = 2_000_000  # numbers of a motion that a page carries; longer ones are thinned out evenly, and say so
 
@@ -96,6 +97,8 @@ def data(scene: Scene) -> dict[str, Any]:
         "view": dict(view._asdict()),
         "joints": _joints(scene) if len(model.joints) <= MOST_NAMES else None,
         "pattern": _pattern(scene),
+        "layers": {name: [_shape(x, 16) for x in parts] for name, parts in layers(scene, view).items()},
+        "bodies": _bodies(scene) if len(model.joints) <= MOST_NAMES else None,
     }  # fmt: skip
     if scene.motion is not None:
         content["motion"] = _motion(scene)
@@ -120,7 +123,9 @@ def _shape(part: Shapes, sides: int) -> dict[str, Any]:
 
 
 def _mesh(mesh: Mesh) -> dict[str, Any]:
-    return {"vertices": packed(mesh.vertices, "f4"), "faces": packed(mesh.faces, "i4")}
+    """Vertices are rounded to a part in 16,384 of the size, by a power of two, so that they compress."""
+    grain = 2.0 ** np.floor(np.log2(max(float(np.ptp(mesh.vertices)), 1e-12) / 16_384))
+    return {"vertices": packed(grain * np.rint(mesh.vertices / grain), "f4"), "faces": packed(mesh.faces, "i4")}
 
 
 def _joints(scene: Scene) -> dict[str, Any]:
@@ -136,6 +141,15 @@ def _joints(scene: Scene) -> dict[str, Any]:
         "q": packed(model.joints.q[:, 0], "i4"), "body": packed(body, "i4"),
         "low": packed(np.where(finite, low, -reach), "f4"), "high": packed(np.where(finite, high, reach), "f4"),
     }  # fmt: skip
+
+
+def _bodies(scene: Scene) -> dict[str, Any]:
+    """What a click on a body tells: its name and mass."""
+    model = scene.model
+    names = [""] * len(scene.links.parent)
+    for name, body in zip(model.body_names, np.asarray(model.frames.body)[model.body_frames].tolist(), strict=True):
+        names[body] = name
+    return {"names": names, "mass": packed(model.mechanism.inertia[:, 9], "f4")}
 
 
 def _kept(scene: Scene) -> npt.NDArray[np.int64]:

@@ -16,7 +16,7 @@ from bough.types import FloatArray, IntArray
 from bough.view.bones import bones
 from bough.view.colours import branch_colours
 from bough.view.kinematics import Links, links, poses
-from bough.view.shapes import Shapes, joined, pieces_on
+from bough.view.shapes import GREY, Shapes, joined, pieces_on
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,7 @@ class Scene:
     facts: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)  # function: mul, add, div
     notes: Sequence[str] = ()  # what could not be drawn as the file says
+    collision: Sequence[Shapes] = ()  # shown on demand
     camera: tuple[float, float] = (-0.7, 0.28)  # where it stands: rad from x about z, then upwards
 
     def __repr__(self) -> str:
@@ -103,6 +104,11 @@ class Scene:
             placement[part.body < 0, :, 3] += by
             parts.append(replace(part, placement=placement))
         return replace(self, links=self.links._replace(fixed=fixed), shapes=parts)
+
+    def by_branch(self) -> Scene:
+        """The same scene in the colours of branches, whatever materials say."""
+        own = np.vstack([self.colours, GREY])  # the world's comes last
+        return replace(self, shapes=[replace(part, colour=own[part.body]) for part in self.shapes])
 
     def ghost(self) -> Scene:
         """The same scene in pale colours, to be compared with: `scene.beside(other.ghost())`."""
@@ -239,7 +245,8 @@ def dressed(
     from bough.view.geometry import shapes_of_file
 
     shapes, notes = shapes_of_file(model, file, found.colours, package_paths)
-    return replace(found, shapes=shapes or found.shapes, notes=notes)
+    collision, _ = shapes_of_file(model, file, found.colours, package_paths, "collision")
+    return replace(found, shapes=shapes or found.shapes, notes=notes, collision=collision)
 
 
 def facts(model: Model) -> dict[str, str]:

@@ -94,6 +94,8 @@ class Stage {
   add({ vertices, faces, body, placement, colour, kind }) {
     const pieces = body.length, many = pieces > MANY, batch = many ? BATCH : 1;
     const part = { ...this.geometry(corners(vertices, faces), batch), pieces, many, batch, body, colour };
+    part.low = [0, 1, 2].map((k) => vertices.reduce((x, v, j) => (j % 3 === k ? Math.min(x, v) : x), Infinity));
+    part.high = [0, 1, 2].map((k) => vertices.reduce((x, v, j) => (j % 3 === k ? Math.max(x, v) : x), -Infinity));
     if (many && ["cylinder", "cone", "sphere"].includes(kind)) {
       const shape = plain_shape(kind);
       part.simple = this.geometry(corners(shape.vertices, shape.faces), batch);
@@ -110,6 +112,7 @@ class Stage {
   /** Twelve numbers for each piece say where it is in its body. */
   replace(part, placement) {
     const gl = this.gl, table = new Float32Array(4 * WIDE * part.rows);
+    part.placement = placement;
     part.order.forEach((from, to) => {
       table.set(placement.subarray(12 * from, 12 * from + 12), 16 * to);
       for (let k = 0; k < 3; k++) table[16 * to + 12 + k] = part.colour[3 * from + k] / 255;

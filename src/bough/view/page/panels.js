@@ -140,14 +140,37 @@ function show_pattern(pattern) {
   return [section("Mass matrix H and factor L", [make("div", "buttons", "", [both, low]), canvas, make("p", "note", words)])];
 }
 
+const digits = (v) => (!Number.isFinite(v) ? "-" : v !== 0 && (Math.abs(v) < 1e-3 || Math.abs(v) >= 1e6) ? v.toExponential(2) : Number(v.toPrecision(4)).toLocaleString("en"));
+
+/** The position of one joint along the motion, which is chosen by its name. */
+function joint_plot(joints, motion, rows) {
+  const select = make("select"), found = make("div", "", "", [select]);
+  const all = joints.names.map((name, j) => [name, joints.q[j], joints.types[j]]).filter(([, , type]) => !["floating", "spherical"].includes(type));
+  all.slice(0, 2000).forEach(([name], k) => select.append(Object.assign(make("option", "", name), { value: k })));
+  let shown = null, last = 0;
+  const choose = () => {
+    const [name, at, type] = all[Number(select.value)];
+    const line = plot(`${name}, ${type === "prismatic" ? "m" : "rad"}`, motion.time, rows.map((row) => row[at]), motion.unit, false);
+    if (shown) shown.replaceWith(line);
+    else found.append(line);
+    shown = line;
+    shown.at(last);
+  };
+  select.addEventListener("change", choose);
+  if (all.length) choose();
+  else select.hidden = true;
+  found.at = (k) => { last = k; if (shown) shown.at(k); };
+  return found;
+}
+
 /** A line along the motion, with a mark at the present moment; logarithmic where it spans decades. */
-function plot(name, time, track) {
+function plot(name, time, track, unit = "s", decades = true) {
   const box = "http://www.w3.org/2000/svg", svg = document.createElementNS(box, "svg");
   const wide = 260, high = 64, good = Array.from(track).filter(Number.isFinite);
   const positive = good.filter((x) => x > 0), least = Math.min(...positive), most = Math.max(...good);
-  const log = positive.length > 0.9 * good.length && most > 50 * least;
+  const log = decades && positive.length > 0.9 * good.length && most > 50 * least;
   const scale = (x) => (log ? Math.log10(Math.max(x, least)) : x);
-  const low = log ? scale(least) : Math.min(0, ...good), high_value = scale(most), span = high_value - low || 1;
+  const low = log ? scale(least) : Math.min(decades ? 0 : Infinity, ...good), high_value = scale(most), span = high_value - low || 1;
   const x = (k) => (wide * (time[k] - time[0])) / (time[time.length - 1] - time[0] || 1);
   const y = (v) => high - 4 - ((high - 8) * (scale(v) - low)) / span;
   const line = document.createElementNS(box, "polyline"), mark = document.createElementNS(box, "line");
@@ -157,8 +180,16 @@ function plot(name, time, track) {
   mark.setAttribute("y2", high);
   svg.setAttribute("viewBox", `0 0 ${wide} ${high}`);
   svg.append(line, mark);
+  const text = (word, left, down, anchor) => {
+    const found = document.createElementNS(box, "text");
+    Object.entries({ x: left, y: down, "text-anchor": anchor }).forEach(([key, value]) => found.setAttribute(key, value));
+    found.textContent = word;
+    svg.append(found);
+  };
+  text(digits(most), 3, 9, "start");
+  text(digits(log ? least : low), 3, high - 3, "start");
+  text(`${digits(time[time.length - 1])} ${unit}`, wide - 3, high - 3, "end");
   const value = make("span", "value"), found = make("div", "plot", "", [make("span", "name", name + (log ? " (log)" : "")), value, svg]);
-  const digits = (v) => (!Number.isFinite(v) ? "-" : v !== 0 && (Math.abs(v) < 1e-3 || Math.abs(v) >= 1e6) ? v.toExponential(2) : Number(v.toPrecision(4)).toLocaleString("en"));
   found.at = (k) => {
     mark.setAttribute("x1", x(k));
     mark.setAttribute("x2", x(k));
@@ -198,5 +229,7 @@ function time_bar(time, go, unit = "s") {
   show(0);
   const found = make("div", "time", "", [play, range, clock, speed]);
   found.run = run;
+  found.running = () => running;
+  found.step = (by) => { range.value = Number(range.value) + by; range.dispatchEvent(new Event("input")); };
   return found;
 }

@@ -5,7 +5,7 @@ async function open_scene(element) {
   const content = await unpack_all(JSON.parse(element.querySelector("script").textContent));
   const canvas = make("canvas", "stage"), links = content.links, n = links.parent.length;
   const aside = make("aside"), heading = make("h1", "", content.title);
-  element.append(canvas, heading, make("p", "hint", "drag to turn, shift-drag to move, wheel to zoom, double-click to reset"), aside);
+  element.append(canvas, heading, make("p", "hint", "drag to turn, shift-drag to move, wheel to zoom, double-click to reset, click a body for its name; space plays, arrows step"), aside);
   let stage;
   try {
     stage = new Stage(canvas);
@@ -14,9 +14,9 @@ async function open_scene(element) {
     return;
   }
   stage.bodies(n);
-  for (const s of content.shapes) stage.add(s);
+  const parts = content.shapes.map((shape) => stage.add(shape));
   const camera = new Camera(content.view), q = Float64Array.from(content.q), world = new Float64Array(12 * n);
-  const state = { content, stage, camera, q, world, frames: 0, sample: 0 };
+  const state = { content, stage, camera, q, world, parts, frames: 0, sample: 0 };
   let waiting = false, rest = 0;
   const note = make("p", "hint slow"), pace = new Pace(note);
   element.append(note);
@@ -36,7 +36,9 @@ async function open_scene(element) {
   };
   const arrows = content.arrows && add_arrows(stage, content);
   state.move = (active) => {
+    const before = [world[3], world[7], world[11]];
     place_bodies(links, q, world);
+    if (state.follow) camera.target = camera.target.map((x, k) => x + world[4 * k + 3] - before[k]);
     stage.move(world, active);
     if (arrows) arrows(world, state.sample);
     changed();
@@ -44,8 +46,9 @@ async function open_scene(element) {
   const sliders = show_sliders(content, q, () => { stage.adaptive = 0; state.move(null); });
   const motion = content.motion && play_motion(state, sliders[0]);
   const plots = motion ? [section("Along the motion", motion.plots)] : [];
-  aside.append(...plots, ...show_pattern(content.pattern), ...(motion ? [] : sliders), ...show_facts(content), ...(motion ? sliders : []));
-  if (motion) { element.append(motion.bar); sliders.forEach((s) => { s.open = false; }); element.classList.add("moving"); }
+  aside.append(...plots, ...show_pattern(content.pattern), ...(motion ? [] : sliders), ...show_tools(element, state, changed), ...show_facts(content), ...(motion ? sliders : []));
+  if (motion) { element.append(motion.bar); sliders.forEach((s) => { s.open = false; }); element.classList.add("moving"); listen_to_keys(element, motion.bar); }
+  tell_on_click(element, state);
   stage.covered = () => (canvas.clientWidth > 700 ? aside.offsetWidth / canvas.clientWidth : 0);
   camera.attach(canvas, changed);
   new ResizeObserver(changed).observe(canvas);
@@ -69,7 +72,8 @@ function play_when_seen(element, bar) {
 /** The time bar and plots of a motion; samples go to the stage, with the joints that move in them. */
 function play_motion(state, sliders) {
   const motion = state.content.motion, links = state.content.links, rows = unfold(motion.q);
-  const plots = Object.entries(motion.tracks).map(([name, track]) => plot(name, motion.time, track));
+  const plots = Object.entries(motion.tracks).map(([name, track]) => plot(name, motion.time, track, motion.unit));
+  if (state.content.joints && state.content.joints.names.length) plots.push(joint_plot(state.content.joints, motion, rows));
   const active = motion.adaptive ? new Float32Array(links.parent.length) : null;
   const go = (k) => {
     state.q.set(rows[k]);
