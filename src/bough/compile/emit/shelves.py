@@ -71,12 +71,14 @@ class Shelves:
         if excess <= 0:
             return
         far = [name for name in self._called if self._uses[name][-1] >= k + SOON]
-        while excess > 0 and far:
-            name = max(far, key=lambda name: self._uses[name][-1])
+        while excess > 0:
+            kept = far if self._free else [name for name in far if name in self._slot]
+            if not kept:
+                return
+            name = max(kept, key=lambda name: self._uses[name][-1])
             far.remove(name)
-            if name in self._slot or self._free:
-                self._put_away(name)
-                excess -= 1
+            self._put_away(name)
+            excess -= 1
 
     def _put_away(self, name: str) -> None:
         called = self._called.pop(name)
