@@ -48,7 +48,7 @@ def turned(rng):
     return quaternion_matrix(q / np.linalg.norm(q))
 
 
-def rounded_four_bar(seed):
+def rounded_four_bar(seed, rounded=six_digits):
     """A planar four-bar askew in space, every number rounded to six digits: as a spatial loop it closes nowhere."""
     rng, builder = np.random.default_rng(seed), Builder("rounded")
     x, y = turned(rng)[:, :2].T
@@ -56,14 +56,14 @@ def rounded_four_bar(seed):
 
     def seen(body, point):
         R, p = placed[body]
-        return six_digits(R.T @ (point - p))
+        return rounded(R.T @ (point - p))
 
     ways = {"crank": ("world", 0.0, 0.05), "coupler": ("crank", 0.05, 0.12), "rocker": ("world", 0.11, 0.07)}
     for name, (parent, start, length) in ways.items():
         R, at = turned(rng), origin + start * x
         placed[name] = placed[parent][0] @ R, at
         builder.add_body(
-            name, parent, placement=(R, seen(parent, at)), axis=six_digits(placed[name][0].T @ y), mass=0.1,
+            name, parent, placement=(R, seen(parent, at)), axis=rounded(placed[name][0].T @ y), mass=0.1,
             com=seen(name, at + 0.5 * length * x), inertia=1e-5 * np.eye(3),
         )  # fmt: skip
     ends = seen("coupler", origin + 0.17 * x), seen("rocker", origin + 0.18 * x)

@@ -9,7 +9,7 @@ import bough
 from bough import close_loops
 from bough.opspace import Loops
 from bough.simulate import rollout
-from opspace.mechanisms import ROD, four_bar
+from opspace.mechanisms import ROD, four_bar, rounded_four_bar
 
 
 def pinned_chain(links=5, **law):
@@ -144,3 +144,15 @@ def test_many_are_as_one_and_a_failed_row_stops_no_other():
     found = rollout(model, Q, V, tau=torque, failures="record", **options)
     assert found.ok.tolist() == [True, False, True]
     np.testing.assert_allclose(found.q[-1, [0, 2]], many.q[-1, [0, 2]], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_loop_of_rounded_numbers_moves_as_if_it_closed(seed):
+    """Six digits in a file: the gap that no motion closes (1e-7 m) neither moves nor brakes the mechanism."""
+    found = []
+    for model in (rounded_four_bar(seed), rounded_four_bar(seed, rounded=np.asarray)):
+        q = close_loops(model, [0.6, -0.5, -1.2]).q
+        found.append(rollout(model, q, np.zeros(3), duration=0.3, dt=2e-3, integrator="runge_kutta_4"))
+        assert found[-1].drift()["energy"] < 2e-4
+        assert Loops(model).openness(found[-1].q).max() < 1e-4
+    np.testing.assert_allclose(found[0].q, found[1].q, atol=5e-3 * np.abs(found[1].q - q).max())

@@ -30,7 +30,7 @@ class Proximal(NamedTuple):
 
     iterations: Rows  # (1,)
     share: Rows  # (1,) of each row in a mean: 1 / rows
-    weight: Rows = np.array([1e-9])  # (1,) the proximal weight of rows that are eliminated, where it is no input
+    weight: Rows = np.array([1e-6])  # (1,) the proximal weight in steps; rows that rounding made independent are below
 
 
 @kernel
