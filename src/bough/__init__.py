@@ -16,7 +16,7 @@ from time import monotonic, sleep
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from bough import adaptive as adaptive

@@ -281,3 +281,16 @@ def test_welded_parts_may_make_up_for_each_other() -> None:
     text = robot(*ARM, link("x", bad), joint("c", "lower", "x", "fixed"))
     assert load(text).nv == 2
     assert [f.link for f in doctor(text) if f.severity == "warning"] == ["x"]
+
+
+def test_limits_of_urdf_1_2_that_nothing_uses_are_named() -> None:
+    limit = '<limit lower="-1" upper="1" effort="5" velocity="6" acceleration="10" deceleration="8" jerk="100"/>'
+    model = load(robot(link("base"), link("arm"), joint("a", "base", "arm", inside=limit)))
+    assert model.limits.velocity == 6.0
+    assert {f"dropped 1 <limit {word}>" for word in ("acceleration", "deceleration", "jerk")} <= {*model.notes}
+
+
+def test_a_xacro_file_is_refused_with_what_expands_it() -> None:
+    text = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="a" value="1"/></robot>'
+    with pytest.raises(FileFormatError, match=r"is a xacro file.*xacrodoc"):
+        load(text)

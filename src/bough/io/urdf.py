@@ -63,6 +63,9 @@ KEPT = {
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
     "inertial": {"origin", "mass", "inertia"},
 }
+XACRO = "xacro:"
+EXPAND = "if you trust it, `pip install xacrodoc` and load what `xacrodoc FILE -o robot.urdf` writes"
+FURTHER_LIMITS = ("acceleration", "deceleration", "jerk")  # of URDF 1.2, which nothing here uses
 SHOWN = 5  # names that a message lists
 
 
@@ -77,6 +80,8 @@ class _Joint(NamedTuple):
 def read(document: Document) -> Description:
     """Bodies in depth-first file order: a link, then each of its child joints' subtrees in the order of the file."""
     where = document.name
+    if any(element.tag.startswith(XACRO) for element in document.root.iter()):
+        raise FileFormatError(f"{where} is a xacro file, which runs code when it is expanded: {EXPAND}")
     links = _named(document.root, "link", where)
     if not links:
         raise FileFormatError(f"{where} has no <link>; is it a URDF file?")
@@ -137,6 +142,8 @@ def _dropped(root: Element) -> list[str]:
         tags = Counter(part.tag for part in element if part.tag in KEPT[element.tag])
         name = f"{element.tag} {element.get('name')!r}"
         twice += [f"{name}: read the first of {n} <{tag}>, dropped the others" for tag, n in tags.items() if n > 1]
+    for limit in root.iterfind("joint/limit"):
+        dropped.update(f"limit {word}" for word in FURTHER_LIMITS if word in limit.attrib)
     notes = [f"dropped {n} <{tag}>" for tag, n in dropped.items() if tag.split("/")[-1] not in IGNORED]
     return [*map(short, notes), *twice]
 

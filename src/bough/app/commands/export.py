@@ -1,9 +1,10 @@
-"""`bough export`: functions of a model as C99, with a header and a snippet for CMake."""
+"""`bough export`: functions of a model as C99, with a header and a snippet for CMake, or as a package of ROS 2."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -30,16 +31,23 @@ Functions = Annotated[
 def export(
     source: Source,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Where the C file goes; its header and .cmake file go beside it.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Where the C file goes; its header and .cmake file go beside it. With --ros2, a folder.",
+        ),
     ],
     functions: Functions = None,
     single: Annotated[bool, typer.Option("--float", help="In single precision.")] = False,
     prefix: Annotated[str | None, typer.Option(help="How names in C begin; without, with the model's name.")] = None,
+    ros2: Annotated[
+        bool, typer.Option("--ros2", help="Write an ament package into the folder FILE: wrapper, test and launch test.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write functions of a model as C99, a header, and a CMake file.
 
-    The code has no dependencies and allocates nothing.
+    The code has no dependencies and allocates nothing. With --ros2 it is an ament package.
     """
     import numpy as np
 
@@ -47,13 +55,27 @@ def export(
     from bough.errors import OptionError, short
     from bough.record import check_folder
 
+    asked, dtype = [wanted(text) for text in functions or DEFAULT], np.float32 if single else np.float64
+    if ros2:
+        from bough.app.ros2 import check_package, exported, write_package
+
+        name = check_package(file)
+        with TemporaryDirectory() as made, working("writing C"):
+            c, h = export_c(source.model(), asked, Path(made) / f"{name}.c", prefix=prefix or name, dtype=dtype)
+            text, header = c.read_text(), h.read_text()
+        files = write_package(file, text, header, prefix or name)
+        names = [function.full for function in exported(header)]
+        if json:
+            show_json({"files": files, "functions": names, "package": file.name})
+            return
+        say(f"wrote the package {file}\nfunctions: {', '.join(names)}\nin a workspace: colcon build, colcon test")
+        return
     if file.suffix != ".c":
         raise OptionError(f"{short(str(file))!r}: expected the name of a .c file")
     check_folder(file)
-    asked = [wanted(text) for text in functions or DEFAULT]
     model = source.model()
     with working("writing C"):
-        written = export_c(model, asked, file, dtype=np.float32 if single else np.float64, prefix=prefix)
+        written = export_c(model, asked, file, prefix=prefix, dtype=dtype)
     header = written[1].read_text()
     names = re.findall(r"^(?:void|int|double|float) (\w+)\(", header, re.MULTILINE)
     snippet = file.with_suffix(".cmake")
