@@ -15,7 +15,7 @@ import numpy as np
 
 from bough.adaptive.closure import Closure, Closures, make_plan, with_those_of
 from bough.adaptive.cost import BUILD_COST, EVERY, NO_LIMIT, SURVEY_COST, SolverSelector, most_open, spaced
-from bough.adaptive.engines.plain import PlainEngine
+from bough.adaptive.engines.rest import RestEngine
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration, check_measure
 from bough.adaptive.motion.active import ActiveRegion
@@ -99,7 +99,7 @@ class Mover:
         self.mechanism = model.mechanism._replace(gravity=inputs.mechanism.gravity)
         self.effort = make_effort(model, self.mechanism, inputs.potentials.given)
         self._full: MotionEngine | None = None
-        self.plain = PlainEngine(self.mechanism, shared)
+        self.plain = RestEngine(self.mechanism, shared)
         self.selector = SolverSelector(len(model.joints), on_tree=True, wait=0)
         self.region: ActiveRegion | None = None
         self.closures: Closures | None = None

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bough.adaptive.cost import LEAST, ReselectionInterval
-from bough.adaptive.engines.hybrid import HybridEngine
-from bough.adaptive.engines.plain import energies
+from bough.adaptive.engines.rest import ContractedLinkage
 from bough.adaptive.engines.restrained import ALWAYS, OUTGROWN, Course
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.tree.contract import Loads
@@ -38,7 +37,7 @@ class Region:
         if not (every is None or (isinstance(every, int | np.integer) and every >= 1)):
             raise SettingError(f"every: the active joints are chosen anew after a whole number of steps, got {every!r}")
         self.solver, self.pace = solver, ReselectionInterval(int(every or LEAST), every is not None)
-        self.hybrid: HybridEngine | None = None
+        self.hybrid: ContractedLinkage | None = None
         self.age = 0  # steps since it was chosen
         self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
         self.power = math.nan  # and of those of the open joints
@@ -97,13 +96,13 @@ class Region:
         """Whether power is another than the region was chosen for, or spent; looked at after 1, 2, 4 ... steps."""
         if self.age == 0 or self.age & (self.age - 1) or self.joints == 0:
             return False
-        return not REST * self.power <= self._engine.power() <= GROWTH * self.power
+        return not REST * self.power <= self._engine.engine.power() <= GROWTH * self.power
 
     @property
-    def _engine(self) -> HybridEngine:
+    def _engine(self) -> ContractedLinkage:
         if self.hybrid is None:
-            self.hybrid, closures = HybridEngine(self.solver.assemble()), self.solver.closures
-            self.hybrid.closing = closures.closing if closures is not None else None
+            closures = self.solver.closures
+            self.hybrid = ContractedLinkage(self.solver.assemble(), None if closures is None else closures.closing)
         if self.solver.closures is not None:
             self.hybrid.rate = self.solver.closures.rate / self.solver.h
         return self.hybrid
@@ -126,7 +125,7 @@ class Region:
         while tree.refine(replace(error, eps=self.share * error.eps), budget - int(tree.front.count[DONE])) == MET:
             hybrid.contract(loads)
             hybrid.solve()
-            self.age, self._begun, self.full, self.power = 0, tree.begun, full, hybrid.power()
+            self.age, self._begun, self.full, self.power = 0, tree.begun, full, hybrid.engine.power()
             self.lost = lost = self._lost()
             if int(tree.front.count[WAITING]) == 0 or self.share < LEAST_SHARE:
                 self.share, lost = 1.0, 0.0
@@ -157,7 +156,7 @@ class Region:
             return math.nan
         self._engine.reload()
         self._engine.solve()
-        return self._engine.power()
+        return self._engine.engine.power()
 
     def _settle(self, loads: Loads, lost: float) -> None:
         """It is chosen, and loses this share of the descent rate."""
@@ -177,7 +176,7 @@ class Region:
         if error.over != "energy":
             return False
         solver.solve_plainly()
-        each = energies(solver.plain)
+        each = solver.plain.energies()
         allowed = error.eps**2 * error.scaled(solver.plain.power(), 0.0)
         return len(each) - int(np.searchsorted(np.cumsum(each), allowed)) > most
 
@@ -202,7 +201,7 @@ class Region:
         tree.refine(None, NO_LIMIT if budget is None else int(budget))
         hybrid.contract(self.solver.inputs.forces.loads())
         hybrid.solve()
-        self.age, self._begun, self.power = 0, tree.begun, hybrid.power()
+        self.age, self._begun, self.power = 0, tree.begun, hybrid.engine.power()
         self.lost = self._lost()
         return self.bound() if error.over == "energy" else math.nan
 
@@ -231,7 +230,7 @@ class Region:
 
     def last_power(self) -> float:
         """The square of the accelerations found last in the mass metric."""
-        return math.nan if self.hybrid is None or self._begun < 0 else self.hybrid.power()
+        return math.nan if self.hybrid is None or self._begun < 0 else self.hybrid.engine.power()
 
     def solve(self) -> None:
         """Accelerations of the open joints."""

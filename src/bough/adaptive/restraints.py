@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.hybrid import HybridEngine
+from bough.adaptive.engines.rest import ContractedLinkage
 from bough.adaptive.engines.restrained import Ties, tie_bodies
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from bough.types import FloatArray, IntArray
@@ -137,7 +137,7 @@ class Restraints:
         self._energy, self._acts = energy, True
         self.load.read()
 
-    def ties(self, hybrid: HybridEngine | None) -> Ties:
+    def ties(self, hybrid: ContractedLinkage | None) -> Ties:
         """The springs as the kernels read them, on all bodies or on the pieces of a contracted tree."""
         inputs = self._owner.inputs
         loads, forces = inputs.forces.loads(), inputs.forces

@@ -16,8 +16,8 @@ from bough.adaptive.checkpoint import assembly_facts, measure_of
 from bough.adaptive.closure import Closure, Closures, make_plan
 from bough.adaptive.compiled import compiled
 from bough.adaptive.cost import SolverSelector
-from bough.adaptive.engines.loops import LoopRows, solve_loops
-from bough.adaptive.engines.plain import PlainEngine
+from bough.adaptive.engines.loops import LoopRows
+from bough.adaptive.engines.rest import RestEngine
 from bough.adaptive.held import HeldJoints
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage, measured
@@ -34,7 +34,7 @@ from bough.types import FloatArray, IntArray
 # What may be believed: a tree beside plain solutions, an eps above rounding, accelerations that are numbers.
 
 
-def examine(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> None:
+def examine(tree: TreeEngine, plain: RestEngine, loads: Loads) -> None:
     """Compare a tree with plain solutions, once; one that is wrong is not used."""
     noise = measure_noise(tree, plain, loads)
     if noise.is_too_large:
@@ -88,7 +88,7 @@ class Solver:
         self.all_moved = 0  # the last step in which all joints may have moved
         self.h = 1.0  # step for which loops are closed
         self.part = 1.0  # that part of it in which joints may reach their limits
-        self.plain = PlainEngine(inputs.mechanism, inputs.shared)
+        self.plain = RestEngine(inputs.mechanism, inputs.shared)
         self.tree: TreeEngine | None = None
         self.closures: Closures | None = None
         self.loops: LoopRows | None = None  # the closures as the plain engine sees them
@@ -339,8 +339,7 @@ class Solver:
         assert self.loops is not None
         self.plain.load(loads)
         self.loops.rate[0] = self.closures.rate / self.h
-        s, plain = self.inputs.shared, self.plain
-        solve_loops(plain.mechanism, s.q, plain.torques, s.force, s.qdd, loads, plain.work, self.loops)
+        self.plain.solve(loads, self.loops)
 
     def no_number(self) -> NumericalError:
         """Why accelerations are no numbers. The tree is made anew by whatever comes next."""

@@ -574,7 +574,7 @@ class Stepper:
         if plainly:
             assert pull is not None
             loads = solver.ready_plain()
-            energy = solver.plain.march(course, pull.ties(None), solver.inputs.potentials.springs, loads)
+            energy = solver.plain.march(course, loads, solver.inputs.potentials.springs, pull.ties(None))
         else:
             assert region is not None
             energy = region.march(course, () if pull is None else pull.ties(region.hybrid))

@@ -15,12 +15,11 @@ and where rows C meet, on body i with rows O still open, L_CC lam_C = -(K_C' a_i
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.plain import PlainWork, outward
 from bough.adaptive.handles import IDLE, REDUNDANT, UNMOVED, UNREACHABLE
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, Pieces
@@ -517,19 +516,3 @@ def looped_accelerations(m: Mechanism, force: Rows, qdd: Rows, w: Workspace, lp:
             i = lp.body[lp.loop[r], side]
             if i >= 0:
                 put6(force, i, add6(get6(force, i), scale6(lp.lam[r], get6(lp.wrench, 2 * r + side))))
-
-
-@loop_kernel
-def looped_solve(
-    m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: PlainWork, lp: LoopRows
-) -> None:
-    """All joint accelerations at rest, loops held."""
-    outward(m, q, force, loads, w)
-    place_loops(m, w.X, lp)
-    looped_inward(m, tau, w, lp)
-    looped_accelerations(m, force, qdd, w, lp)
-
-
-def solve_loops(*arguments: Any) -> None:
-    """`looped_solve`, compiled."""
-    compiled(looped_solve)(*arguments)

@@ -5,15 +5,13 @@ The witness and the fallback of the adaptive method: with no velocities there is
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from bough.adaptive.compiled import compiled
 from bough.adaptive.tree.blocks import ZERO6
-from bough.adaptive.tree.contract import Loads, load_body, no_forces
-from bough.adaptive.tree.layout import Shared, compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.tree.contract import Loads, load_body
+from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
 from bough.adaptive.tree.passes import FAR
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
@@ -47,7 +45,7 @@ from bough.spatial import (
     rigid_times,
     scale6,
 )
-from bough.types import FloatArray, Rows, Scalar, Workspace
+from bough.types import Rows, Scalar, Workspace
 
 
 class PlainWork(NamedTuple):
@@ -140,14 +138,6 @@ def outward_accelerations(m: Mechanism, qdd: Rows, w: PlainWork) -> None:
         put6(w.a, i, a)
 
 
-@loop_kernel
-def plain_solve(m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: PlainWork) -> None:
-    """All joint accelerations at rest. About 0.2 us a joint."""
-    outward(m, q, force, loads, w)
-    inward(m, tau, w)
-    outward_accelerations(m, qdd, w)
-
-
 @kernel
 def plain_move(m: Mechanism, q: Rows, qdd: Rows, h: float) -> None:
     """Move every joint by h qdd."""
@@ -203,94 +193,6 @@ def world_poses(m: Mechanism, q: Rows, X: Rows, out: Rows) -> None:
         put_pose(out, i, pose)
 
 
-class PlainEngine:
-    """The articulated-body algorithm at rest."""
-
-    def __init__(self, mechanism: Mechanism, shared: Shared) -> None:
-        self.mechanism, self.shared = mechanism, shared
-        self._work: PlainWork | None = None
-        self._loaded: Loads | None = None
-        self._trial: Any = None
-        self.grip: FloatArray | None = None  # (n,) torques of friction and limits, where they act
-
-    @property
-    def work(self) -> PlainWork:
-        """Working space, made when it is first needed."""
-        if self._work is None:
-            self._work = make_work(len(self.mechanism.parent), len(self.mechanism.axis))
-        return self._work
-
-    @property
-    def nbytes(self) -> int:
-        return sum(a.nbytes for a in self._work or ())
-
-    def load(self, loads: Loads) -> None:
-        """Other bodies may be under forces."""
-        if loads is not self._loaded:
-            compiled(mark_needs)(self.mechanism, loads, self.work)
-            self._loaded = loads
-
-    def solve(self, loads: Loads) -> None:
-        """All joint accelerations."""
-        s = self.shared
-        compiled(plain_solve)(self.mechanism, s.q, self.torques, s.force, s.qdd, loads, self.work)
-
-    @property
-    def torques(self) -> FloatArray:
-        """All torques at the joints (n,)."""
-        return self.shared.tau if self.grip is None else self.shared.tau + self.grip
-
-    def move(self, h: float) -> None:
-        """Move every joint by h qdd."""
-        compiled(plain_move)(self.mechanism, self.shared.q, self.shared.qdd, h)
-
-    def march(self, course: Any, ties: Any, springs: Any, loads: Loads) -> float:
-        """Take steps; see `restrained.rest_march`. Returns the energy of springs."""
-        from bough.adaptive.engines.restrained import RestLinkage, make_trial, no_pieces, rest_march
-
-        s, m = self.shared, self.mechanism
-        if self._trial is None:
-            self._trial = make_trial(m, len(s.q), len(s.qdd))
-        self.load(loads)
-        return float(compiled(rest_march)(RestLinkage(
-            m, s.q, s.tau, s.force, s.qdd, loads, self.work, springs, (), ties, loads, no_pieces(), self._trial
-        ), course))  # fmt: skip
-
-    def power(self) -> float:
-        """qdd' M qdd of the solution found last: the rate of descent, tau' qdd. O(n); NaN before the first."""
-        if self._work is None:
-            return float("nan")
-        s, w = self.shared, self.work
-        return float(compiled(motion_product)(self.mechanism, s.qdd, s.qdd, w.X, *np.zeros((2, len(w.a), 6))))
-
-    def product(self, x: FloatArray, y: FloatArray) -> float:
-        """x' M y of two motions (nv,) at q. O(n)."""
-        X, a, b = np.zeros((len(self.mechanism.parent), 12)), *np.zeros((2, len(self.mechanism.parent), 6))
-        compiled(world_poses)(self.mechanism, self.shared.q, X, np.zeros_like(X))
-        return float(compiled(motion_product)(self.mechanism, x, y, X, a, b))
-
-    def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
-        """(k, 12) R and p in the world of the laid frames of some primitives. O(n)."""
-        out = np.zeros((len(self.mechanism.parent), 12))
-        compiled(world_poses)(self.mechanism, self.shared.q, np.zeros((len(out), 12)), out)
-        return out[bodies]
-
-    def respond(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
-        """(k, 6) accelerations of some primitives under the forces on all of them now, relative to free fall. O(n)."""
-        self.solve(no_forces(len(self.shared.force)))
-        return self.work.a[bodies].copy()
-
-    def transmitted(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
-        """(k, 6) forces on some primitives through their joints in the solution found last, in their frames."""
-        out = np.zeros((len(bodies), 6))
-        compiled(joint_forces)(self.work, bodies.astype(np.int64), out)
-        return out
-
-    def reload(self, bodies: npt.NDArray[np.int64]) -> None:
-        """Solve for the forces as they are now."""
-        self.solve(no_forces(len(self.shared.force)))
-
-
 # What each joint has of a motion: from a plain solution, how many of them carry it.
 
 
@@ -305,10 +207,3 @@ def joint_energies(m: Mechanism, qdd: Rows, X: Rows, Ic: Rows, out: Rows) -> Non
             out[k] = (along(m, k, rigid_freedom(m, k, I)) + m.armature[k]) * qdd[m.v_index[k]] ** 2
         if p >= 0:
             put10(Ic, p, rigid_add(get10(Ic, p), rigid_to_parent(m, X, i, I)))
-
-
-def energies(engine: PlainEngine) -> FloatArray:
-    """M_kk qdd_k^2 of each degree of freedom (n,) in the solution found last, the least first. O(n log n)."""
-    m, out = engine.mechanism, np.empty(len(engine.mechanism.axis))
-    compiled(joint_energies)(m, engine.shared.qdd, engine.work.X, np.empty((len(m.parent), 10)), out)
-    return np.sort(out)

@@ -19,7 +19,7 @@ from bough.adaptive.engines.plain import PlainWork, inward, motion_product, outw
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, Pieces, load_body, load_pieces
 from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
-from bough.adaptive.tree.springs import Springs, spring_all
+from bough.adaptive.tree.springs import spring_all
 from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism, integrate_joint, move_joint
 from bough.spatial import (
@@ -175,7 +175,7 @@ class RestLinkage(NamedTuple):
     qdd: FloatArray
     loads: Loads  # on the bodies of the mechanism
     w: PlainWork
-    p: Springs
+    p: Any  # `Springs` of potentials at joints
     lp: Any  # `LoopRows`, or () where there are none: the compiler leaves out what is not there
     t: Any  # `Ties`, or ()
     given: Loads  # where the springs' forces are: gathered to `loads` if there are pieces
@@ -252,11 +252,13 @@ def _swings(s: RestLinkage) -> int:
 
     Most steps are seen not to from the product of accelerations alone.
     """
-    m, r, turned = s.m, s.r, _ratio(s.m, s.r.qdd, s.qdd)
+    m, r, turned = s.m, s.r, 0.0
+    if len(s.lp) > 0:
+        return 0 if _ratio(m, r.qdd, s.qdd) >= BRAKED else 1
+    for k in range(len(m.axis)):
+        turned += s.qdd[m.v_index[k]] * r.qdd[m.v_index[k]]
     if turned >= 0.0:
         return -1
-    if len(s.lp) > 0:
-        return 0 if turned >= BRAKED else 1
     braked = motion_product(m, r.qdd, s.qdd, s.w.X, r.a, r.b)
     return 1 if braked < SWINGS * motion_product(m, s.qdd, s.qdd, s.w.X, r.a, r.b) else 0
 
@@ -293,10 +295,12 @@ def _step(s: RestLinkage, c: Course) -> Scalar:
     m, r, left, energy, count, began, before = s.m, s.r, c.h, 0.0, 0, 0.0, 0.0
     if len(s.t) > 0:
         began = s.t.passed[0]
-    looks = c.looks == ALWAYS or (c.looks == CALMLY and not _ratio(m, s.qdd, r.before) >= CALM_RATIO)
+    looks = c.looks == ALWAYS
+    if len(s.lp) > 0:
+        looks = c.looks == CALMLY and not _ratio(m, s.qdd, r.before) >= CALM_RATIO
+        for k in range(len(m.axis)):
+            r.before[m.v_index[k]] = s.qdd[m.v_index[k]]
     _move(m, s.q, r.zero, 0.0, r.first)
-    for k in range(len(m.axis)):
-        r.before[m.v_index[k]] = s.qdd[m.v_index[k]]
     while left > 0.0:
         part, count = _part(s, c, left), count + 1
         if count > 2 * MAX_PARTS:

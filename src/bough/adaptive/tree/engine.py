@@ -55,7 +55,7 @@ from bough.model import Model
 from bough.types import FloatArray
 
 if TYPE_CHECKING:
-    from bough.adaptive.engines.plain import PlainEngine
+    from bough.adaptive.engines.rest import RestEngine
 
 
 # How wrong the assembly tree is on the linkage at hand: measured beside plain solutions, never assumed.
@@ -166,7 +166,7 @@ def probe(m: Mechanism) -> FloatArray:
     return np.concatenate([moment, force], axis=1)
 
 
-def measure_noise(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> Noise:
+def measure_noise(tree: TreeEngine, plain: RestEngine, loads: Loads) -> Noise:
     """How wrong a tree is, beside plain solutions here and now; it must be up to date with `loads`. O(n)."""
     s, none = tree.shared, tree.no_forces
     kept = s.force.copy(), s.tau.copy()
@@ -185,7 +185,7 @@ def measure_noise(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> Noise:
     return tree.noise
 
 
-def _noise_beside(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> Noise | None:
+def _noise_beside(tree: TreeEngine, plain: RestEngine, loads: Loads) -> Noise | None:
     """One measurement, under the forces that act now; None where accelerations are no numbers."""
     qdd = tree.shared.qdd
     plain.load(loads)
