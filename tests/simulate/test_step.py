@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 import bough
 from bough.compile.routine import interpret
 from bough.errors import ModelError
-from bough.simulate import ContactPoint, Contacts, Plane, rollout
+from bough.simulate import ContactPoint, Contacts, Ensemble, Plane, rollout
 from bough.simulate.rows import SWEEPS
 from bough.simulate.step import CONTACT_STEP
 from bough.simulate.stepping import GENERAL, HELD, SWEPT, RowStepper
@@ -183,3 +183,20 @@ def test_general_code_serves_what_sweeps_leave():
         q, v = found.advance(q, v, tau, 2e-3)
     assert GENERAL in ways
     assert found.residual.max() < 1e-8
+
+
+@pytest.mark.parametrize("sweeps", [None, 8])
+def test_lifting_points_leaves_joints_within_their_stops(sweeps):
+    builder = bough.Builder("lever")
+    builder.add_body("base", joint="prismatic", axis=(0, 0, 1), mass=1.0, inertia=0.1 * np.eye(3))
+    arm = {"mass": 1.0, "com": (0.3, 0, 0), "inertia": 0.05 * np.eye(3), "lower": -0.2, "upper": 0.0}
+    builder.add_body("arm", "base", "revolute", axis=(0, 1, 0), **arm)
+    builder.add_body("fore", "arm", "revolute", (0.6, 0, 0), axis=(0, 1, 0), **arm)
+    contacts = Contacts([ContactPoint("fore", (0.4, 0, 0)), ContactPoint("arm", (0.6, 0, 0))], sweeps=sweeps)
+    rng = np.random.default_rng(0)
+    q = np.stack([rng.uniform(-0.1, 0.1, 40), *rng.uniform(-0.2, 0.0, (2, 40))], axis=1)
+    runs = Ensemble(builder.build(), q, 3.0 * rng.normal(size=(40, 3)), dt=2e-3, contacts=contacts)
+    for _ in range(50):
+        runs.step()
+        assert runs.q[:, 1:].max() <= 1e-6
+        assert runs.q[:, 1:].min() >= -0.2 - 1e-6

@@ -498,6 +498,7 @@ def lift(
         sweep(k, (n, one), w.A, w.b, w.friction, w.lower, w.upper, w.lam, w)
     add_impulses(m, p, f, w.move, w)
     move_within(m, q, spent[0], q_after, w)
+    stay_within_stops(m, j, q, q_after)
 
 
 @kernel
