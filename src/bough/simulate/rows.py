@@ -11,16 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import CPU, LARGEST_GRAPH, CompiledFunction, Device
-from bough.compile.routine import Routine
+from bough.compile.graph.twins import Twins
+from bough.compile.routine import Groups, Routine
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import LOWER, UPPER, JointLaws, joint_laws
 from bough.dynamics.parameters import SHAPES, Parameters
+from bough.model import mark_limbs
 from bough.opspace import TaskSet, joint, rows
 from bough.opspace.loops import held_constants, held_tasks
 from bough.opspace.methods import Prepared
 from bough.simulate.cone import laws
 from bough.simulate.contacts import ContactSpace, Plane, tangent_axes
-from bough.simulate.step import Grounds, JointRows
+from bough.simulate.step import Grounds, JointRows, Locks
 from bough.simulate.steps import kept
 from bough.types import FloatArray
 
@@ -109,9 +111,20 @@ class RowKernels:
 
         def make() -> CompiledFunction:
             prepared = Prepared(routine, self.constants(sweeps, dtype), self.sizes)
-            return prepared.bind(self.tasks, general, dtype, parameters=parameters, device=device)
+            how: dict[str, Any] = {"parameters": parameters, "device": device, "twins": self._marked}
+            return prepared.bind(self.tasks, general, dtype, **how)
 
         return kept((self.model.hash, general, device, np.dtype(dtype), key), make)
+
+    def _marked(self, constants: Groups) -> Twins | None:
+        """Constants with twins marked, and impulses of stops as belonging to their joints."""
+        found = mark_limbs(constants)
+        if found is None:
+            return None
+        joints = found.axes["nv"]
+        return found._replace(
+            axes={**found.axes, "seen": {self.width + n: joints[v] for n, v in enumerate(self.locks) if v in joints}}
+        )
 
     def _tasks(self) -> TaskSet:
         """A row for each freedom of the joints, normal and tangents of every point on every ground, and held rows."""
@@ -137,28 +150,29 @@ class RowKernels:
         """Those of the kernels."""
         own = joint_laws(self.model, self.setting.without, self.setting.prescribed)
         groups = held_constants(self.tasks, self.sizes["held"])
-        return *groups, *own, self._joint_rows, self._grounds, laws(len(self.joints), self.contacts, sweeps, dtype)
+        return *groups, *own, *self._joint_rows, self._grounds, laws(len(self.joints), self.contacts, sweeps, dtype)
 
     @cached_property
-    def _joint_rows(self) -> JointRows:
+    def _joint_rows(self) -> tuple[JointRows, Locks]:
         m, law, leading = self.model.mechanism, self.setting.laws, self.model.leading
         lower = np.where(law.stops & LOWER, law.lower, -FAR)
         upper = np.where(law.stops & UPPER, law.upper, FAR)
         coordinate = np.where(law.stops, m.q_index[law.body], -1)
         own = leading[self.joints]
         others = [v for v in sorted(self.setting.freedoms(law.stops)) if v not in self.joints and v not in self.locks]
-        watched, locks = np.array(others, np.int64), np.array(self.locks, np.int64)
-        far, near = leading[watched], leading[locks]
-        lock_of = np.full(len(m.v_index), -1)
-        lock_of[near] = np.arange(len(near))
+        watched = np.array(others, np.int64)
+        far, near = leading[watched], leading[self.locks]
         contacts = [*range(-3 * self.contacts, 0)]
         order = [*self.first, *contacts, *(v for v in self.joints if v not in self.first)]
         place = np.array([order.index(x) for x in (*self.joints, *contacts)], np.int64)
-        return JointRows(
+        joint_rows = JointRows(
             coordinate[own], lower[own], upper[own], law.friction[own],
             watched, coordinate[far], lower[far], upper[far], place,
-            near, locks, coordinate[near], lower[near], upper[near], lock_of,
         )  # fmt: skip
+        of_dof = np.full(len(m.v_index), -1)
+        of_dof[near] = np.arange(len(near))
+        v = np.array(self.locks, np.int64)
+        return joint_rows, Locks(law.body[near], near, v, coordinate[near], lower[near], upper[near], of_dof)
 
     @cached_property
     def _grounds(self) -> Grounds:

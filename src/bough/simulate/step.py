@@ -65,12 +65,18 @@ class JointRows(NamedTuple):
     watched_lower: Rows  # (watched,)
     watched_upper: Rows  # (watched,)
     place: Rows  # (rows,) of each row of the solver among the impulses that callers see
-    lock: Rows  # (locks,) freedoms whose stops lock them, and what is known of each
-    lock_v: Rows  # (locks,) in v
-    lock_coordinate: Rows  # (locks,)
-    lock_lower: Rows  # (locks,)
-    lock_upper: Rows  # (locks,)
-    lock_of: Rows  # (dofs,) among the locks, -1
+
+
+class Locks(NamedTuple):
+    """Joints that their stops lock."""
+
+    body: Rows  # (locks,)
+    dof: Rows  # (locks,)
+    v: Rows  # (locks,)
+    coordinate: Rows  # (locks,)
+    lower: Rows  # (locks,)
+    upper: Rows  # (locks,)
+    of_dof: Rows  # (dofs,) among the locks, -1
 
 
 class Grounds(NamedTuple):
@@ -92,8 +98,8 @@ class Grounds(NamedTuple):
 @kernel
 def contact_step(
     m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
-    g: Grounds, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows, start: Rows,
-    lead: Rows, dt: Rows, axes: Rows, distance: Rows, none: Rows,
+    o: Locks, g: Grounds, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows,
+    start: Rows, lead: Rows, dt: Rows, axes: Rows, distance: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The state after dt, impulses lam (rows,), and how it went: `report` (6,).
@@ -102,34 +108,34 @@ def contact_step(
     `none` is held at zero.
     """
     take_drives(tau, target, kp, kd, lead, w)
-    prepare_rows(m, t, p, f, x, j, c, e, g, k, q, v, friction, start, dt, axes, distance, none, w)
+    prepare_rows(m, t, p, f, x, j, c, e, o, g, k, q, v, friction, start, dt, axes, distance, none, w)
     begin_rows(e, k, start, report, w)
     if k.most[0] == 0:
         report[CHANGE] = hold_rows(k, w.A, w.b, w.friction, w.lower, w.upper, w.start, w.lam, report[LARGEST], w)
     for n in range(k.most[0]):
         report[CHANGE] = sweep(k, (n, m.one[0]), w.A, w.b, w.friction, w.lower, w.upper, w.lam, w)
-    finish_step(m, t, p, f, j, e, g, k, q, dt, q_after, v_after, lam, report, w)
+    finish_step(m, t, p, f, j, e, o, g, k, q, dt, q_after, v_after, lam, report, w)
 
 
 @loop_kernel
 def row_step(
     m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
-    g: Grounds, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows, start: Rows,
-    lead: Rows, dt: Rows, axes: Rows, distance: Rows, none: Rows,
+    o: Locks, g: Grounds, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows,
+    start: Rows, lead: Rows, dt: Rows, axes: Rows, distance: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The same, with impulses that the solver seeks until it has them."""
     take_drives(tau, target, kp, kd, lead, w)
-    prepare_rows(m, t, p, f, x, j, c, e, g, k, q, v, friction, start, dt, axes, distance, none, w)
+    prepare_rows(m, t, p, f, x, j, c, e, o, g, k, q, v, friction, start, dt, axes, distance, none, w)
     begin_rows(e, k, start, report, w)
     report[CHANGE] = solve_impulses(k, w.A, w.b, w.friction, w.lower, w.upper, w.lam, report[LARGEST], w)
-    finish_step(m, t, p, f, j, e, g, k, q, dt, q_after, v_after, lam, report, w)
+    finish_step(m, t, p, f, j, e, o, g, k, q, dt, q_after, v_after, lam, report, w)
 
 
 @kernel
 def prepare_rows(
     m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
-    g: Grounds, k: Laws, q: Rows, v: Rows, friction: Rows, start: Rows, dt: Rows, axes: Rows, distance: Rows,
+    o: Locks, g: Grounds, k: Laws, q: Rows, v: Rows, friction: Rows, start: Rows, dt: Rows, axes: Rows, distance: Rows,
     none: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """w.u, the factor in w.H, w.A and w.b of all rows with held ones eliminated, and the laws of the others."""
@@ -140,8 +146,8 @@ def prepare_rows(
             w.rotor[i] = w.rotor[i] + c.lock[0]
     crba(with_rotors(m, w.rotor), q, w.H, w)
     newton_euler(m, v, none, w.C, w)
-    lock_joints(m, f, c, e, q, start, dt[0], w)
-    free_velocity(m, f, j, c, e, v, dt[0], w)
+    lock_joints(m, f, c, o, q, start, dt[0], w)
+    free_velocity(m, f, j, c, o, v, dt[0], w)
     turn_rows(t, g, axes, w)
     packed_jacobian(m, with_wrenches(t, w.wrench), p, w.J, w)
     mobility(m, p, f, w)
@@ -164,8 +170,8 @@ def begin_rows(e: JointRows, k: Laws, start: Rows, report: Rows, w: Workspace) -
 
 @kernel
 def finish_step(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, e: JointRows, g: Grounds, k: Laws, q: Rows,
-    dt: Rows, q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, e: JointRows, o: Locks,
+    g: Grounds, k: Laws, q: Rows, dt: Rows, q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The state after the impulses in w.lam, and the rest of the report."""
     for r in range(len(w.lam)):
@@ -174,7 +180,7 @@ def finish_step(
     report[SLIPS] = slipping(k, w.friction, w.lam)
     report[SPENT] = energy_spent(m, g, w.lam, w)
     add_impulses(m, p, f, v_after, w)
-    report[EXCESS] = limit_excess(m, e, q, v_after, dt[0]) + judge_locks(m, f, e, q, dt[0], v_after, lam, w)
+    report[EXCESS] = limit_excess(m, e, q, v_after, dt[0]) + judge_locks(m, f, o, q, dt[0], v_after, lam, w)
     report[DEPTH] = m.zero[0]
     if g.corrects[0] == 1:
         integrate(m, j, q, dt[0], w.q_free, v_after, w)
@@ -247,21 +253,21 @@ def with_wrenches(t: Seeds, wrench: Rows) -> Seeds:
 
 @kernel
 def lock_joints(
-    m: Mechanism, f: DofTree, c: StepNumbers, e: JointRows, q: Rows, start: Rows, dt: Scalar, w: Workspace
+    m: Mechanism, f: DofTree, c: StepNumbers, o: Locks, q: Rows, start: Rows, dt: Scalar, w: Workspace
 ) -> None:
     """w.locked and w.end of joints that a stop pushes in `start`; a rotor in w.H so heavy that they do not yield."""
-    for n in range(len(e.lock)):
-        last, x, push = f.rows[e.lock[n] + 1] - 1, q[e.lock_coordinate[n]], start[len(w.lam) + n]
+    for n in range(len(o.dof)):
+        last, x, push = f.rows[o.dof[n] + 1] - 1, q[o.coordinate[n]], start[len(w.lam) + n]
         at_low, at_high = m.one[0] - step(-push), m.one[0] - step(push)
         w.low[n], w.locked[n] = at_low, at_low + at_high
-        w.end[n] = at_high * positive(e.lock_upper[n] - x) / dt - at_low * positive(x - e.lock_lower[n]) / dt
+        w.end[n] = at_high * positive(o.upper[n] - x) / dt - at_low * positive(x - o.lower[n]) / dt
         w.articulated[n] = w.H[last]
         w.H[last] = w.H[last] + w.locked[n] * c.lock[0]
 
 
 @kernel
 def free_velocity(
-    m: Mechanism, f: DofTree, j: JointLaws, c: StepNumbers, e: JointRows, v: Rows, dt: Scalar, w: Workspace
+    m: Mechanism, f: DofTree, j: JointLaws, c: StepNumbers, o: Locks, v: Rows, dt: Scalar, w: Workspace
 ) -> None:
     """w.u in the kernel's order, of free roots in the axes of the start (`free_flight`), and the factor of M in w.H.
 
@@ -278,14 +284,14 @@ def free_velocity(
         w.column[k, 0] = dt * w.push[a]
         if j.prescribed[k] == 1:
             w.column[k, 0] = c.lock[0] * (w.lead[a] - v[a])
-    for n in range(len(e.lock)):
-        k = e.lock[n]
+    for n in range(len(o.dof)):
+        k = o.dof[n]
         w.felt[n] = w.column[k, 0]
-        w.column[k, 0] = w.column[k, 0] + w.locked[n] * c.lock[0] * (w.end[n] - v[e.lock_v[n]])
+        w.column[k, 0] = w.column[k, 0] + w.locked[n] * c.lock[0] * (w.end[n] - v[o.v[n]])
     ltdl(f.parent, f.rows, w.H)
     unit_ltsolve(f.parent, f.rows, w.H, w.column)
-    if len(e.lock) > 0:
-        feel_descendants(f, e, w)
+    if len(o.dof) > 0:
+        feel_descendants(f, o, w)
     divide_diagonal(f.parent, f.rows, w.H, w.column)
     unit_lsolve(f.parent, f.rows, w.H, w.column)
     for k in range(len(m.v_index)):
@@ -298,7 +304,7 @@ def free_velocity(
 
 
 @kernel
-def feel_descendants(f: DofTree, e: JointRows, w: Workspace) -> None:
+def feel_descendants(f: DofTree, o: Locks, w: Workspace) -> None:
     """w.felt and w.articulated of locks: force and articulated inertia there, with those of all joints behind them.
 
     Of a locked joint, w.H has none of its own but the heavy rotor.
@@ -306,7 +312,7 @@ def feel_descendants(f: DofTree, e: JointRows, w: Workspace) -> None:
     for k in range(len(f.parent)):
         i, b, D = f.parent[k], f.rows[k + 1] - 2, w.H[f.rows[k + 1] - 1]
         while i >= 0:
-            n = e.lock_of[i]
+            n = o.of_dof[i]
             if n >= 0:
                 w.felt[n] = w.felt[n] - w.H[b] * w.column[k, 0]
                 w.articulated[n] = w.articulated[n] - w.H[b] * (w.H[b] * D)
@@ -316,15 +322,15 @@ def feel_descendants(f: DofTree, e: JointRows, w: Workspace) -> None:
 
 @kernel
 def judge_locks(
-    m: Mechanism, f: DofTree, e: JointRows, q: Rows, dt: Scalar, v_after: Rows, lam: Rows, w: Workspace
+    m: Mechanism, f: DofTree, o: Locks, q: Rows, dt: Scalar, v_after: Rows, lam: Rows, w: Workspace
 ) -> Scalar:
     """Impulses of stops in `lam`, zero where one would pull, and what it takes where a free joint passes one.
 
     Returns by how much velocities contradict the locks. w.z and w.column are those of the impulses of all rows.
     """
     one, total = m.one[0], m.zero[0]
-    for n in range(len(e.lock)):
-        k, a, x = e.lock[n], e.lock_v[n], q[e.lock_coordinate[n]]
+    for n in range(len(o.dof)):
+        k, a, x = o.dof[n], o.v[n], q[o.coordinate[n]]
         D, i, b = w.H[f.rows[k + 1] - 1], f.parent[k], f.rows[k + 1] - 2
         pull = w.articulated[n] * (w.change[k] + w.column[k, 0]) - w.felt[n] - w.z[k] * D
         while i >= 0:
@@ -333,8 +339,8 @@ def judge_locks(
             b = b - 1
         at_low = w.low[n]
         keeps = at_low * step(pull) + (w.locked[n] - at_low) * step(-pull)
-        below = positive(-positive(x - e.lock_lower[n]) / dt - v_after[a])
-        above = positive(v_after[a] - positive(e.lock_upper[n] - x) / dt)
+        below = positive(-positive(x - o.lower[n]) / dt - v_after[a])
+        above = positive(v_after[a] - positive(o.upper[n] - x) / dt)
         free = one - w.locked[n]
         lam[len(w.lam) + n] = keeps * pull + free * w.articulated[n] * (below - above)
         total = total + free * (below + above) + (w.locked[n] - keeps) * size(pull) / w.articulated[n]
@@ -464,7 +470,8 @@ def limit_excess(m: Mechanism, e: JointRows, q: Rows, v: Rows, dt: Scalar) -> Sc
 @kernel
 def lift(
     m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
-    g: Grounds, k: Laws, q: Rows, spent: Rows, axes: Rows, distance: Rows, friction: Rows, q_after: Rows, w: Workspace,
+    o: Locks, g: Grounds, k: Laws, q: Rows, spent: Rows, axes: Rows, distance: Rows, friction: Rows, q_after: Rows,
+    w: Workspace,
 ) -> None:  # fmt: skip
     """q moved so that points leave the ground, as far as the energy `spent` pays for.
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from bough import cost
 from bough.compile.executions import CompiledFunction, bind_arrays
 from bough.compile.graph.program import Program
-from bough.compile.routine import Constants, Routine, trace
+from bough.compile.routine import Constants, FindTwins, Routine, trace
 from bough.dynamics.engine import CPU, Device
 from bough.dynamics.parameters import Parameters
-from bough.model import parents_of_dofs
+from bough.model import mark_limbs, parents_of_dofs
 from bough.opspace.sweeps.patterns import DofTree
 from bough.opspace.taskset import TaskSet
 from bough.tree import Tree
@@ -28,9 +28,11 @@ class Prepared(NamedTuple):
     constants: tuple[tuple[Any, ...], ...]
     sizes: dict[str, int]
 
-    def with_parameters(self, tasks: TaskSet, parameters: Parameters) -> tuple[Routine, Constants]:
+    def with_parameters(
+        self, tasks: TaskSet, parameters: Parameters, twins: FindTwins = mark_limbs
+    ) -> tuple[Routine, Constants]:
         """The routine and its constants with quantities of the model as further inputs."""
-        return parameters.constants(self.routine, self.constants, lambda: tasks.traced_mechanism)
+        return parameters.constants(self.routine, self.constants, lambda: tasks.traced_mechanism, twins)
 
     def program(self, tasks: TaskSet, parameters: Parameters | None = None, limit: int | None = None) -> Program:
         """The straight-line program; `GraphTooLargeError` is raised past `limit` nodes."""
@@ -46,12 +48,13 @@ class Prepared(NamedTuple):
         device: Device = CPU,
         parameters: Parameters | None = None,
         derive: Callable[[Routine], Routine] | None = None,
+        twins: FindTwins = mark_limbs,
     ) -> CompiledFunction:
         """The routine, or what is derived of it, as a function of arrays, compiled on first use.
 
         Parameters are its last inputs. Errors call it `name`.
         """
-        routine, found = self.with_parameters(tasks, parameters or Parameters(tasks.model))
+        routine, found = self.with_parameters(tasks, parameters or Parameters(tasks.model), twins)
         how: dict[str, Any] = {"general": general, "dtype": dtype, "name": name, "explain": tasks.model.explain}
         how |= {"folded": found.folded, "twins": found.twins, "device": device}
         return bind_arrays(derive(routine) if derive else routine, found.groups, self.sizes, **how)

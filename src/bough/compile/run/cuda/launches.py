@@ -76,15 +76,21 @@ class Launches:
 
     def chain(self, gpu: Gpu, dtype: np.dtype) -> ChainedLaunches | None:
         """The same by several kernels, where one would be too long; they are compiled side by side."""
-        parts = [self]
-        while parts[-1]._is_long(gpu, dtype):
-            first, second = cut(parts[-1].program())
-            between = self.layouts._replace(results="columns")
-            parts[-1:] = _launches(first, between), _launches(second, self.layouts)
-        if len(parts) == 1:
+        parts, k, cuts = [Link(self, (), -1)], 0, 0
+        while k < len(parts):
+            launches, taken, made = parts[k]
+            if launches._is_long(gpu, dtype):
+                first, second = cut(launches.program())
+                between = self.layouts._replace(results="columns")
+                before = Link(_launches(first, between), taken, cuts)
+                parts[k : k + 1] = before, Link(_launches(second, launches.layouts), (*taken, cuts), made)
+                cuts += 1
+            else:
+                k += 1
+        if not cuts:
             return None
         with ThreadPoolExecutor(len(parts)) as pool:
-            list(pool.map(lambda part: part._kernel(gpu, dtype, part._by_rule(gpu, dtype).form), parts))
+            list(pool.map(lambda x: x.launches._kernel(gpu, dtype, x.launches._by_rule(gpu, dtype).form), parts))
         return ChainedLaunches(parts)
 
     def _is_long(self, gpu: Gpu, dtype: np.dtype) -> bool:
@@ -178,26 +184,36 @@ def _launches(program: Program, layouts: Layouts) -> Launches:
     return Launches(lambda: program, program.inputs, program.outputs, layouts)
 
 
+class Link(NamedTuple):
+    """A kernel of a chain: by their numbers, the arrays between kernels that it takes, and the one that it makes."""
+
+    launches: Launches
+    taken: tuple[int, ...]
+    made: int  # -1: the results
+
+
 class ChainedLaunches:
     """Launches of kernels that follow each other, each with what it needs of those before: `size` numbers of a row."""
 
-    def __init__(self, parts: Sequence[Launches]) -> None:
-        self.parts, self.sizes = parts, [part.outputs[0].size for part in parts[:-1]]
-        self.size = sum(self.sizes)
+    def __init__(self, parts: Sequence[Link]) -> None:
+        self.parts, self.sizes = parts, {made: launches.outputs[0].size for launches, _, made in parts[:-1]}
+        self.size = sum(self.sizes.values())
 
     def launch(
         self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any, between: int, chosen: int
     ) -> None:
         """Launch all, with the address of memory for the numbers between them, and of a list of rows, or 0."""
-        count = len(self.parts[0].inputs)
+        count = len(self.parts[0].launches.inputs)
         given, rest, strides = arguments[:count], arguments[count:], arguments[len(arguments) - count :]
-        known: list[int] = []
-        for part, size in zip(self.parts, self.sizes, strict=False):
-            inner = [*given, *known, between, 0, batch, *strides, *self.sizes[: len(known)]]
-            part.launch(gpu, dtype, batch, inner, stream, chosen)
-            known.append(between)
-            between += size * batch * dtype.itemsize
-        self.parts[-1].launch(gpu, dtype, batch, [*given, *known, *rest, *self.sizes], stream, chosen)
+        places: dict[int, int] = {}
+        for launches, taken, made in self.parts:
+            results = rest
+            if made in self.sizes:
+                places[made] = between
+                results = [between, 0, batch, *strides]
+                between += self.sizes[made] * batch * dtype.itemsize
+            known, sizes = [places[k] for k in taken], [self.sizes[k] for k in taken]
+            launches.launch(gpu, dtype, batch, [*given, *known, *results, *sizes], stream, chosen)
 
 
 class Collector:
