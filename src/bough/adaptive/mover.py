@@ -294,9 +294,10 @@ class Mover:
             found = math.sqrt(max(region.delta, 0.0) / region.mass)
             if share > self.share and (not certified or found > error.eps):
                 self._warn_of_noise()
-            if certified and found > max(error.eps, self.noise_floor) and max(share, 2 * LEAST_SHARE) > self.share:
+            met = not certified or found <= error.eps or region.is_limited  # as far as it may be
+            if not met and found > self.noise_floor and max(share, 2 * LEAST_SHARE) > self.share:
                 return self._open_all(region, loads, limit)
-            if not certified or found <= error.eps or share > self.share or share <= LEAST_SHARE:
+            if met or share > self.share or share <= LEAST_SHARE:
                 if certified and first and found < 0.5 * error.eps:
                     self.share = min(1.0, 1.5 * self.share)
                 return True
@@ -355,7 +356,9 @@ class Mover:
         most = len(self.inputs.model.joints) if budget is None else budget
         while perf_counter() < end and self.active < most:
             kept, self.share = self.share, 0.5 * self.share
-            if 0.5 * self.share * self._error.eps < self.noise_floor or not self._choose():
+            ends = self.region is not None and self.region.is_limited
+            ends = ends or self.share < LEAST_SHARE or 0.5 * self.share * self._error.eps < self.noise_floor
+            if ends or not self._choose():
                 self.share = kept
                 break
         return self.acceleration_error

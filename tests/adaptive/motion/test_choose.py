@@ -37,13 +37,15 @@ def test_an_error_of_all_bodies_is_met():
         assert sim.acceleration_error <= 0.05
 
 
-def test_at_most_so_many_are_active():
+@pytest.mark.parametrize("measure", [adaptive.body_acceleration, adaptive.rms_acceleration, adaptive.joint_motion])
+def test_at_most_so_many_are_active(measure):
     model = bough.zoo.chain(64)
-    free = kicked(model, adaptive.body_acceleration(0.01))
-    few = kicked(model, adaptive.body_acceleration(0.01), most=12)
+    free, few = kicked(model, measure(0.01)), kicked(model, measure(0.01), most=12)
     for sim in (free, few):
         sim.run(40, 1e-3)
     assert few.active <= 12 < free.active
+    assert few.refine() == few.acceleration_error  # refinement ends at the budget
+    assert few.active <= 12
 
 
 def test_what_must_be_open_is_so_whatever_the_budget():

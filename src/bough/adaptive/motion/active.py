@@ -38,7 +38,7 @@ from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import BoolArray, FloatArray, IntArray
 
-KEPT = ("energy_lost", "delta", "opened", "closed", "stale", "touched")  # by checkpoints
+KEPT = ("energy_lost", "delta", "opened", "closed", "stale", "touched", "is_limited")  # by checkpoints
 NOTHING = np.zeros(0, np.int64)
 NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0, 0)
 HUGE = 1e30
@@ -66,6 +66,7 @@ class ActiveRegion:
         self.touched: list[int] = []  # nodes below which forces or torques are others
         self.loops: HeldLoops | None = None
         self.opened = self.closed = 0  # clusters, since the beginning
+        self.is_limited = False  # whether a budget of clusters has made the last rule coarser
 
     @property
     def noise(self) -> float:
@@ -200,6 +201,7 @@ class ActiveRegion:
             else:
                 limits = limits._replace(opens=2.0 * limits.opens, a=2.0 * limits.a, v=2.0 * limits.v)
             fits = self._attend(CHOOSE, loads, limits)
+        self.is_limited = limits.opens != rule.opens
         if self.choice.count[CLOSED] or self.choice.count[FRESH]:
             self._change(loads, energy)
         self.engine.solve_gripped(self.loads, float(self.survey.lead[0]))
