@@ -71,7 +71,7 @@ def test_every_option_survives(tmp_path):
     sim.checkpoint(tmp_path / "run.npz")
     again = QuasiStatics.resume(model, tmp_path / "run.npz")
     assert again.error == sim.error
-    assert (again.stepper.parts.max_turn, again.stepper.refresh) == (0.03, 77)
+    assert (again.stepper.max_turn, again.stepper.refresh) == (0.03, 77)
     assert (again.pseudo_time, again.time, again.steps) == (sim.pseudo_time, sim.time, 5)
 
 

@@ -50,13 +50,13 @@ def test_a_large_step_is_cut_into_parts_with_the_same_pseudo_time(method):
 def test_no_part_turns_a_joint_farther_than_allowed(method):
     sim = falling(method, max_turn=0.05)
     seen = [sim.configuration]
-    march = sim.stepper.parts._move
+    march = sim.stepper._move
 
     def watched(h, plainly):
         march(h, plainly)
         seen.append(sim.configuration)
 
-    sim.stepper.parts._move = watched
+    sim.stepper._move = watched
     # a load that sets nothing: steps are taken part by part, not in compiled code
     sim.run(1, h=0.4 / np.abs(sim.accelerations()).max(), load=lambda _: None)
     assert len(seen) > 5
@@ -199,7 +199,7 @@ def test_steps_that_would_swing_are_cut_until_they_do_not(options, tmp_path):
         load.values[0] = 400.0 * (target - sim.positions([3])[0])
 
     sim.run(150, h=h, load=spring)
-    assert sim.stepper.swings.parts > 1
+    assert sim.stepper.parts > 1
     assert sim.steps == 150
     assert sim.stats.cuts == len(asked) - 150
     assert sim.pseudo_time == pytest.approx(150 * h)
@@ -207,8 +207,8 @@ def test_steps_that_would_swing_are_cut_until_they_do_not(options, tmp_path):
     np.testing.assert_allclose(sim.positions([3])[0], target, atol=1e-6)
     sim.checkpoint(tmp_path / "run")
     again = QuasiStatics.resume(model, tmp_path / "run")
-    assert again.stepper.swings.parts == sim.stepper.swings.parts
-    np.testing.assert_array_equal(again.stepper.swings.before, sim.stepper.swings.before)
+    assert again.stepper.parts == sim.stepper.parts
+    np.testing.assert_array_equal(again.stepper.before, sim.stepper.before)
 
 
 def test_a_step_in_parts_that_fails_is_as_if_it_had_not_been():
@@ -222,7 +222,7 @@ def test_a_step_in_parts_that_fails_is_as_if_it_had_not_been():
         load.values[0] = (0.0, 0.1, 0.0)
 
     sim.run(2, h=1e-4, load=broken)
-    sim.stepper.swings.parts = 8
+    sim.stepper.parts = 8
     q, t, s = sim.configuration, sim.pseudo_time, sim.time
     with pytest.raises(RuntimeError, match="no more"):
         sim.run(3, h=1e-4, load=broken)

@@ -68,7 +68,7 @@ def stats(stepper: Stepper) -> Stats:
     active = 0 if math.isnan(joints) else round(joints)
     return Stats(
         cost.method, stepper.steps, stepper.time, joints, cost.full, cost.linear, left, size, certificate, floor,
-        cost.seconds, memory, float(solver.clock.time[0]), stepper.parts.cuts, solver.opening(), active, power(solver),
+        cost.seconds, memory, float(solver.clock.time[0]), stepper.cuts, solver.opening(), active, power(solver),
         joints / len(solver.inputs.model.joints),
     )  # fmt: skip
 
