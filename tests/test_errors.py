@@ -102,7 +102,7 @@ def test_adaptive_simulations(do, sentence):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"tau": "none"}, r"tau has 'none', expected joint forces"),
+        ({"tau": "none"}, r"tau has 'none', expected an array of shape"),
         ({"tau": np.zeros(2)}, r"tau has shape \(2,\), expected \(3,\)"),
         ({"dt": "0.01"}, "dt must be a number, got '0.01'"),
         ({"duration": None}, "duration must be a number"),

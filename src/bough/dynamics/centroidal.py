@@ -6,15 +6,14 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.center_of_mass import WORK, first_moment, inverse_mass
 from bough.dynamics.coriolis import cross_force
-from bough.dynamics.kinematics import place_body
+from bough.dynamics.kinematics import body_drifts, place_body
 from bough.dynamics.momentum import force_on_all
-from bough.joints import Mechanism, joint_motion, joint_velocity, motion_to_body, rigid_freedom, rigid_to_parent
+from bough.joints import Mechanism, joint_motion, rigid_freedom, rigid_to_parent
 from bough.spatial import (
     add3,
     add6,
     angular,
     cross,
-    cross_motion,
     fill,
     get6,
     get9,
@@ -67,21 +66,12 @@ def about(com: Vector, i: int, x: Force, w: Workspace) -> tuple[Vector, Vector]:
 @kernel
 def centroidal_momentum_drift(m: Mechanism, q: Rows, v: Rows, hdot: Rows, w: Workspace) -> None:
     """hdot (6,) = Adot v: the rate of the centroidal momentum while v is constant."""
-    zero = m.zero[0]
-    rest = (zero, zero, zero, zero, zero, zero)
     joint_motion(m, q, w.X)
     com = first_moment(m, inverse_mass(m), w)
+    body_drifts(m, v, w)
     for i in range(len(m.parent)):
-        V, a, vJ = rest, rest, joint_velocity(m, i, v)
-        p = m.parent[i]
-        if p >= 0:
-            V, a = motion_to_body(m, w.X, i, get6(w.v, p)), motion_to_body(m, w.X, i, get6(w.a, p))
-        V = add6(V, vJ)
-        a = add6(a, cross_motion(V, vJ))
-        I = get10(m.inertia, i)
-        put6(w.v, i, V)
-        put6(w.a, i, a)
-        put6(w.f, i, add6(rigid_times(I, a), cross_force(V, rigid_times(I, V))))
+        I, V = get10(m.inertia, i), get6(w.v, i)
+        put6(w.f, i, add6(rigid_times(I, get6(w.a, i)), cross_force(V, rigid_times(I, V))))
     total = force_on_all(m, w)
     n = sub3(angular(total), cross(com, linear(total)))
     for r in range(3):

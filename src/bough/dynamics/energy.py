@@ -15,7 +15,7 @@ from bough.types import Rows, Workspace
 def kinetic_energy(m: Mechanism, q: Rows, v: Rows, T: Rows, w: Workspace) -> None:
     """T[0] = v' H v / 2 in joules, rotor inertias included; from body velocities, without H."""
     joint_motion(m, q, w.X)
-    body_velocities(m, v, w)
+    body_velocities(m, v, w.X, w.v)
     twice = m.zero[0]
     for i in range(len(m.parent)):
         vi = get6(w.v, i)

@@ -97,13 +97,25 @@ def orient_body(m: Mechanism, i: int, w: Workspace) -> None:
 
 
 @kernel
-def body_velocities(m: Mechanism, v: Rows, w: Workspace) -> None:
-    """Fill v: the spatial velocity of every body in its own frame, angular part first; X is filled."""
+def body_velocities(m: Mechanism, v: Rows, X: Rows, out: Rows) -> None:
+    """out (bodies, 6): the spatial velocity of every body in its own frame, angular part first; X is filled."""
     for i in range(len(m.parent)):
         vi = joint_velocity(m, i, v)
         if m.parent[i] >= 0:
-            vi = add6(motion_to_body(m, w.X, i, get6(w.v, m.parent[i])), vi)
-        put6(w.v, i, vi)
+            vi = add6(motion_to_body(m, X, i, get6(out, m.parent[i])), vi)
+        put6(out, i, vi)
+
+
+@kernel
+def body_drifts(m: Mechanism, v: Rows, w: Workspace) -> None:
+    """Fill w.v and w.a: velocities of bodies, and their spatial accelerations while v is constant; X is filled."""
+    zero = m.zero[0]
+    body_velocities(m, v, w.X, w.v)
+    for i in range(len(m.parent)):
+        a = (zero, zero, zero, zero, zero, zero)
+        if m.parent[i] >= 0:
+            a = motion_to_body(m, w.X, i, get6(w.a, m.parent[i]))
+        put6(w.a, i, add6(a, cross_motion(get6(w.v, i), joint_velocity(m, i, v))))
 
 
 # One frame

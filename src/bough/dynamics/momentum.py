@@ -14,7 +14,7 @@ from bough.types import Force, Rows, Workspace
 @kernel
 def world_momentum(m: Mechanism, v: Rows, w: Workspace) -> Force:
     """Spatial momentum about the world's origin, angular part first; X is filled."""
-    body_velocities(m, v, w)
+    body_velocities(m, v, w.X, w.v)
     for i in range(len(m.parent)):
         put6(w.f, i, rigid_times(get10(m.inertia, i), get6(w.v, i)))
     return force_on_all(m, w)

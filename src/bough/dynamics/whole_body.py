@@ -10,24 +10,21 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.jacobian import world_motion
-from bough.dynamics.kinematics import LOCAL, LOCAL_WORLD_ALIGNED, REFERENCES, WORLD
+from bough.dynamics.kinematics import LOCAL, LOCAL_WORLD_ALIGNED, REFERENCES, WORLD, body_drifts
 from bough.dynamics.placements import FrameSet, frame_set, placements
 from bough.errors import OptionError
-from bough.joints import Mechanism, joint_velocity, motion_to_body
+from bough.joints import Mechanism
 from bough.model import Model
 from bough.spatial import (
     add3,
-    add6,
     angular,
     cross,
-    cross_motion,
     fill,
     get3,
     get6,
     get9,
     join,
     linear,
-    put6,
     rotate,
     rotate_back,
 )
@@ -102,14 +99,7 @@ def moving_kinematics(
     zero, reference = m.zero[0], u.reference[0]
     rest = (zero, zero, zero, zero, zero, zero)
     placements(m, f, q, T, w)
-    for i in range(len(m.parent)):
-        V, drift, vJ = rest, rest, joint_velocity(m, i, v)
-        if m.parent[i] >= 0:
-            V = motion_to_body(m, w.X, i, get6(w.v, m.parent[i]))
-            drift = motion_to_body(m, w.X, i, get6(w.a, m.parent[i]))
-        V = add6(V, vJ)
-        put6(w.v, i, V)
-        put6(w.a, i, add6(drift, cross_motion(V, vJ)))
+    body_drifts(m, v, w)
     for k in range(len(f.body)):
         i, R, p = f.body[k], rotation_of(T[k]), origin_of(T[k])
         x, y = rest, rest
@@ -131,28 +121,6 @@ def carried(A: Rotation, p: Vector, x: Motion) -> Motion:
     return join(rotate(A, angular(x)), rotate(A, add3(linear(x), cross(angular(x), p))))
 
 
-def still_routine(frames: int, jacobians: int) -> Routine:
-    """Without velocities."""
-    return Routine(
-        "kinematics",
-        still_kinematics,
-        inputs={"q": "nq"},
-        outputs={"T": f"{frames} 4 4", "J": f"{jacobians} 6 nv"},
-        work={"X": "bodies 12", "P": "bodies 12"},
-    )
-
-
-def moving_routine(frames: int, jacobians: int) -> Routine:
-    """With them."""
-    return Routine(
-        "kinematics",
-        moving_kinematics,
-        inputs={"q": "nq", "v": "nv"},
-        outputs={"T": f"{frames} 4 4", "nu": f"{frames} 6", "a": f"{frames} 6", "J": f"{jacobians} 6 nv"},
-        work={"X": "bodies 12", "P": "bodies 12", "v": "bodies 6", "a": "bodies 6"},
-    )
-
-
 def kinematics_of(
     model: Model, frames: Sequence[str], jacobians: Sequence[str], reference: str, moving: bool
 ) -> tuple[Routine, tuple[Any, ...]]:
@@ -163,5 +131,12 @@ def kinematics_of(
     numbers = [model.frame(name) for name in frames]
     places = np.array([list(frames).index(name) for name in jacobians], np.int64)
     wanted = Wanted(places, np.array([REFERENCES[reference]]))
-    routine = (moving_routine if moving else still_routine)(len(frames), len(jacobians))
+    moves = {"nu": f"{len(frames)} 6", "a": f"{len(frames)} 6"} if moving else {}
+    routine = Routine(
+        "kinematics",
+        moving_kinematics if moving else still_kinematics,
+        inputs={"q": "nq"} | ({"v": "nv"} if moving else {}),
+        outputs={"T": f"{len(frames)} 4 4"} | moves | {"J": f"{len(jacobians)} 6 nv"},
+        work={"X": "bodies 12", "P": "bodies 12"} | ({"v": "bodies 6", "a": "bodies 6"} if moving else {}),
+    )
     return routine, (frame_set(model, numbers), wanted)

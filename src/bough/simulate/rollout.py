@@ -18,7 +18,7 @@ from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import Effect, check_effects
 from bough.dynamics.stepping import Integrator, integrator_named
-from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError, short, unknown_option
+from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError, unknown_option
 from bough.model import Model
 from bough.opspace import Loops
 from bough.record import progress_bar
@@ -26,7 +26,16 @@ from bough.simulate.closures import HeldMotion, check_closed
 from bough.simulate.contacts import Contacts
 from bough.simulate.recording import Recording
 from bough.simulate.stepping import FAILURES, RowStepper, has_rows
-from bough.simulate.steps import Path, PrescribedMotion, Servos, Target, step_by_acceleration, step_function
+from bough.simulate.steps import (
+    Drive,
+    Path,
+    PrescribedMotion,
+    Servos,
+    Target,
+    read_only,
+    step_by_acceleration,
+    step_function,
+)
 from bough.types import FloatArray
 
 Torque: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike]
@@ -111,7 +120,7 @@ def rollout(
         raise ShapeError("target is for servos: give servo=(kp, kd)")
     strict = failures == "raise"
     known, off = dynamics or Dynamics(model), check_effects(without)
-    extras = _Extras(model, q, servo, target, None if callable(motion) else motion)
+    extras = _Extras(model, q, servo, target, None if callable(motion) else motion, strict)
     stepper = _stepper(known, off, contacts, integrator, motion if callable(motion) else None, extras)
     if callable(motion):
         advance = _by_acceleration(integrator, model, motion)
@@ -122,7 +131,7 @@ def rollout(
     steps = _Steps(advance, q, v, strict, extras, stepper.forget if stepper else None)
     with on_threads(threads):
         steps.check_start(partial(_refuse, model, stepper.loops if stepper else None))
-    drive = _Drive(tau, v.shape, strict)
+    drive = Drive("tau", tau, v.shape, strict)
     count, taken = max(1, math.ceil(duration / dt - 1e-9)), []
     reports: list[dict[str, FloatArray]] = []
     with on_threads(threads), progress_bar("simulating", count, progress) as advanced:
@@ -160,7 +169,7 @@ class Pushing:
     def __init__(
         self, dynamics: Dynamics, forces: Pushes | Mapping[str, npt.ArrayLike], t: float, steps: _Steps
     ) -> None:
-        given = forces(t, _read_only(steps.q), _read_only(steps.v)) if callable(forces) else forces
+        given = forces(t, read_only(steps.q), read_only(steps.v)) if callable(forces) else forces
         if not isinstance(given, Mapping):
             raise ShapeError(f"forces are a dictionary of frames and wrenches, got {given!r}")
         self.dynamics, self.wrenches = dynamics, {name: np.asarray(x, float) for name, x in given.items()}
@@ -188,11 +197,12 @@ class _Extras:
     """What a step takes beside tau: targets and gains of servos, velocities of prescribed joints."""
 
     def __init__(
-        self, model: Model, q: FloatArray, servo: Any, target: Target | None, paths: Mapping[str, Path] | None
-    ) -> None:
+        self, model: Model, q: FloatArray, servo: Any, target: Target | None, paths: Mapping[str, Path] | None,
+        strict: bool,
+    ) -> None:  # fmt: skip
         if paths is not None and not isinstance(paths, Mapping):
             raise ShapeError(f"motion is a dictionary of joints and functions of time, or a function, got {paths!r}")
-        self.servos = None if servo is None else Servos(model, servo, target, q)
+        self.servos = None if servo is None else Servos(model, servo, target, q, strict)
         self.paths = PrescribedMotion(model, paths) if paths else None
         self.prescribed = self.paths.dofs if self.paths else []
 
@@ -201,7 +211,7 @@ class _Extras:
 
     def __call__(self, t: float, dt: float, q: FloatArray, v: FloatArray) -> list[FloatArray]:
         """Further inputs of a step: of servos; velocities of prescribed joints after it, and where they are then."""
-        found = [] if self.servos is None else self.servos(t, _read_only(q), _read_only(v))
+        found = [] if self.servos is None else self.servos(t, q, v)
         return found if self.paths is None else [*found, *self.paths(t, dt, q)]
 
 
@@ -355,43 +365,3 @@ def _by_acceleration(integrator: Integrator, model: Model, law: Law) -> Advance:
 def _check_state(model: Model, q: FloatArray, v: FloatArray) -> None:
     if q.ndim not in (1, 2) or q.shape[-1] != model.nq or v.shape != (*q.shape[:-1], model.nv):
         raise ShapeError(f"expected q ({model.nq},) and v ({model.nv},), or batches, got {q.shape} and {v.shape}")
-
-
-class _Drive:
-    """Joint forces at each time, apart from the caller's arrays: constant, or those of a function of (t, q, v)."""
-
-    def __init__(self, given: Any, shape: tuple[int, ...], strict: bool) -> None:
-        self.shape, self.strict = shape, strict
-        self.function = given if callable(given) else None
-        self.constant = np.zeros(shape) if given is None or self.function else self._checked(given, "tau has", "")
-
-    def __call__(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        if self.function is None:
-            return self.constant
-        found = self.function(t, _read_only(q), _read_only(v))
-        if type(found) is np.ndarray and found.shape == self.shape and found.dtype == np.float64:
-            copy = found.copy()
-            if not self.strict or math.isfinite(copy.sum()):
-                return copy
-        return self._checked(found, "tau returned", f" at t = {t:g} s")
-
-    def _checked(self, given: Any, what: str, when: str) -> FloatArray:
-        if given is None:
-            raise ShapeError(f"{what} None{when}, expected joint forces of shape {self.shape}")
-        try:
-            found = np.asarray(given, float)
-        except (TypeError, ValueError):
-            raise ShapeError(f"{what} {short(repr(given))}{when}, expected joint forces {self.shape}") from None
-        if self.strict and not np.isfinite(found).all():
-            raise NonFiniteError(f"{what} a value that is not finite{when}: {short(repr(given))}")
-        try:
-            return np.array(np.broadcast_to(found, self.shape))
-        except ValueError:
-            raise ShapeError(f"{what} shape {found.shape}{when}, expected {self.shape}") from None
-
-
-def _read_only(x: FloatArray) -> FloatArray:
-    """The same numbers, which a caller's function cannot write to."""
-    view = x.view()
-    view.flags.writeable = False
-    return view

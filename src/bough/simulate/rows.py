@@ -200,11 +200,6 @@ def all_parameters(given: Parameters) -> Parameters:
     return Parameters(given.model, tuple(SHAPES)) if given else given
 
 
-def most_common(ways: Any) -> int:
-    """The number that occurs most often; general code if there are none."""
-    return int(np.bincount(ways).argmax()) if len(ways) else 0
-
-
 def put_rows(found: tuple[FloatArray, ...], where: Any, more: tuple[FloatArray, ...]) -> None:
     """Write rows of several arrays."""
     for old, new in zip(found, more, strict=True):

@@ -21,7 +21,7 @@ from bough.errors import NonFiniteError, NumericalError
 from bough.model import Model
 from bough.opspace import Loops
 from bough.simulate.contacts import Contacts, ContactSpace
-from bough.simulate.rows import SWEEPS, RowKernels, Setting, all_parameters, most_common, put_rows
+from bough.simulate.rows import SWEEPS, RowKernels, Setting, all_parameters, put_rows
 from bough.simulate.step import AGAIN, CHANGE, CONTACT_STEP, DEPTH, EXCESS, LARGEST, LIFT, ROW_STEP, SLIPS, SPENT
 from bough.simulate.steps import PrescribedMotion
 from bough.types import FloatArray, IntArray
@@ -163,7 +163,7 @@ class RowStepper:
         if self.is_fixed:
             return self._fixed(now, dt)
         ways = self._first_ways(now)
-        main = most_common(ways)
+        main = int(np.bincount(ways).argmax()) if len(ways) else GENERAL
         found = self._call(main, now, dt)
         todo = self._next_ways(main, found[3])
         np.copyto(todo, ways, where=ways != main)
@@ -297,7 +297,7 @@ class RowStepper:
         """
         flags, found = alive.reshape(-1), {}
         for name, value in (("contact_force", self.force), ("contact_residual", self.residual)):
-            out = np.full((max(alive.size, 1), *value.shape[1:]), np.nan)
+            out = np.full((alive.size, *value.shape[1:]), np.nan)
             if len(value) == np.count_nonzero(flags):
                 out[flags] = value
             found[name] = out.reshape((*alive.shape, *value.shape[1:]))

@@ -5,6 +5,7 @@ And steps under accelerations that are functions of the caller, by the stages of
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -17,7 +18,7 @@ from bough.dynamics.engine import CPU, CompiledFunction, Device, bind
 from bough.dynamics.laws import joint_laws
 from bough.dynamics.parameters import Parameters
 from bough.dynamics.stepping import INTEGRATORS, Integrator
-from bough.errors import NonFiniteError, ShapeError
+from bough.errors import NonFiniteError, ShapeError, short
 from bough.model import Model, mark_limbs
 from bough.types import FloatArray
 
@@ -112,30 +113,64 @@ def servo_gains(model: Model, name: str, value: Any, batch: int | None) -> Float
     return gains
 
 
+class Drive:
+    """Joint forces, or targets, at each time, apart from the caller's arrays: constant, or a function of (t, q, v)."""
+
+    def __init__(self, name: str, given: Any, shape: tuple[int, ...], strict: bool) -> None:
+        self.name, self.shape, self.strict = name, shape, strict
+        self.function = given if callable(given) else None
+        self.constant = np.zeros(shape) if given is None or self.function else self._checked(given, "has", "")
+
+    def __call__(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
+        if self.function is None:
+            return self.constant
+        found = self.function(t, read_only(q), read_only(v))
+        if type(found) is np.ndarray and found.shape == self.shape and found.dtype == np.float64:
+            copy = found.copy()
+            if not self.strict or math.isfinite(copy.sum()):
+                return copy
+        return self._checked(found, "returned", f" at t = {t:g} s")
+
+    def _checked(self, given: Any, verb: str, when: str) -> FloatArray:
+        what = f"{self.name} {verb}"
+        if given is None:
+            raise ShapeError(f"{what} None{when}, expected an array of shape {self.shape}")
+        try:
+            found = np.asarray(given, float)
+        except (TypeError, ValueError):
+            raise ShapeError(f"{what} {short(repr(given))}{when}, expected an array of shape {self.shape}") from None
+        if self.strict and not np.isfinite(found).all():
+            raise NonFiniteError(f"{what} a value that is not finite{when}: {short(repr(given))}")
+        try:
+            return np.array(np.broadcast_to(found, self.shape))
+        except ValueError:
+            raise ShapeError(f"{what} shape {found.shape}{when}, expected {self.shape}") from None
+
+
+def read_only(x: FloatArray) -> FloatArray:
+    """The same numbers, which a caller's function cannot write to."""
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
 class Servos:
     """The inputs target, kp and kd of a step: a target that stays, or a function of (t, q, v)."""
 
-    def __init__(self, model: Model, servo: Any, target: Target | None, q: FloatArray) -> None:
+    def __init__(self, model: Model, servo: Any, target: Target | None, q: FloatArray, strict: bool) -> None:
         if not (isinstance(servo, tuple | list) and len(servo) == 2):
             raise ShapeError(f"servo is a pair of gains (kp, kd), got {servo!r}")
         batch = len(q) if q.ndim == 2 else None
         self.gains = [servo_gains(model, name, x, batch) for name, x in zip(("kp", "kd"), servo, strict=True)]
-        self.shape, self.function = (*q.shape[:-1], model.nv), target if callable(target) else None
-        self.target = np.zeros(self.shape)
-        self.target[..., model.scalar_joints.v] = q[..., model.scalar_joints.q]
-        if target is not None and self.function is None:
-            self.target = self._checked(target, "")
+        goal: Any = target
+        if target is None:
+            goal = np.zeros((*q.shape[:-1], model.nv))
+            goal[..., model.scalar_joints.v] = q[..., model.scalar_joints.q]
+        self.target = Drive("target", goal, (*q.shape[:-1], model.nv), strict)
 
     def __call__(self, t: float, q: FloatArray, v: FloatArray) -> list[FloatArray]:
         """At time t."""
-        goal = self.target if self.function is None else self._checked(self.function(t, q, v), f" at t = {t:g} s")
-        return [goal, *self.gains]
-
-    def _checked(self, given: Any, when: str) -> FloatArray:
-        found = np.asarray(given, float)
-        if found.shape not in (self.shape, self.shape[-1:]):
-            raise ShapeError(f"target has shape {found.shape}{when}, expected {self.shape}")
-        return found
+        return [self.target(t, q, v), *self.gains]
 
 
 class PrescribedMotion:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from bough.compile.routine import Routine, scratch
+from bough.dynamics.kinematics import body_velocities
 from bough.joints import joint_motion
-from bough.opspace.sweeps.bias import BIAS_WORK, body_velocities
+from bough.opspace.sweeps.bias import BIAS_WORK
 from bough.opspace.sweeps.wrenches import WRENCH_WORK, act_at, task_wrenches
 from opspace.cases import interpreted_jacobian, random_case
 
@@ -19,7 +20,7 @@ def test_power_is_velocity(seed):
     joint_motion(m, q, w.X)
     seeds = tasks.with_placements
     task_wrenches(m, seeds, w)
-    body_velocities(m, v, w)
+    body_velocities(m, v, w.X, w.u6)
     rate = np.zeros(tasks.size)
     for s in range(len(seeds.kind)):
         rate[seeds.row[s]] += w.K[s] @ w.u6[seeds.body[s]]

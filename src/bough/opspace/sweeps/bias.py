@@ -10,8 +10,9 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import sqrt
 from bough.dynamics.aba import ABA, accelerate, eliminate, start_bodies
+from bough.dynamics.kinematics import body_velocities
 from bough.dynamics.newton_euler import gyroscopic_force, squares
-from bough.joints import Mechanism, by_freedom, joint_motion, joint_velocity, motion_to_body, turn_to_body
+from bough.joints import Mechanism, by_freedom, joint_motion, motion_to_body, turn_to_body
 from bough.opspace.sweeps.wrenches import (
     ALIGNED,
     ALONG,
@@ -98,16 +99,6 @@ def gravity_in_bodies(m: Mechanism, gravity: Rows, w: Workspace) -> None:
 
 
 @kernel
-def body_velocities(m: Mechanism, v: Rows, w: Workspace) -> None:
-    """w.u6: the velocity of each body in its own frame, from the joint motions in w.X."""
-    for i in range(len(m.parent)):
-        u = joint_velocity(m, i, v)
-        if m.parent[i] >= 0:
-            u = add6(u, motion_to_body(m, w.X, i, get6(w.u6, m.parent[i])))
-        put6(w.u6, i, u)
-
-
-@kernel
 def rows_velocity(m: Mechanism, t: Seeds, y: Rows, w: Workspace) -> None:
     """y = J v of all rows, from w.u6 and the placements of bodies."""
     for r in range(len(y)):
@@ -119,7 +110,7 @@ def rows_velocity(m: Mechanism, t: Seeds, y: Rows, w: Workspace) -> None:
 @kernel
 def rows_acceleration(m: Mechanism, t: Seeds, v: Rows, y: Rows, w: Workspace) -> None:
     """y of all rows from w.a: angular acceleration and acceleration of the origin of each body."""
-    body_velocities(m, v, w)
+    body_velocities(m, v, w.X, w.u6)
     place_bodies(m, t, w)
     for r in range(len(y)):
         y[r] = m.zero[0]
