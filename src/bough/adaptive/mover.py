@@ -33,16 +33,6 @@ from bough.types import BoolArray, FloatArray, IntArray
 METHODS = ("auto", "adaptive", "full")
 
 
-def check_options(error: ErrorMeasure | None, method: str, integrator: str) -> None:
-    """Refuse options that do not exist."""
-    if method not in METHODS:
-        raise unknown_option(f"there is no method {method!r}", method, METHODS)
-    if integrator not in INTEGRATORS:
-        raise unknown_option(f"there is no integrator {integrator!r}", integrator, INTEGRATORS)
-    if error is not None:
-        check_error(error)
-
-
 def check_error(error: ErrorMeasure) -> None:
     """Refuse measures of joints: a motion is measured in space."""
     check_measure(error)
@@ -62,9 +52,12 @@ class MotionOptions(NamedTuple):
     most: int | None
     max_turn: float | None
 
-    def check(self, error: ErrorMeasure | None) -> None:
+    def check(self) -> None:
         """Refuse what cannot be, by name."""
-        check_options(error, self.method, self.integrator)
+        if self.method not in METHODS:
+            raise unknown_option(f"there is no method {self.method!r}", self.method, METHODS)
+        if self.integrator not in INTEGRATORS:
+            raise unknown_option(f"there is no integrator {self.integrator!r}", self.integrator, INTEGRATORS)
         if self.max_turn is not None and not (isinstance(self.max_turn, Real) and self.max_turn > 0.0):
             raise SettingError(f"max_turn must be a positive angle in rad, got {self.max_turn!r}")
         if self.most is not None and not (isinstance(self.most, Integral) and self.most >= 1):
@@ -87,7 +80,9 @@ class Mover:
     def __init__(
         self, inputs: Inputs, error: ErrorMeasure | None, options: MotionOptions, closures: tuple[Closure, ...] = ()
     ) -> None:
-        options.check(error)
+        options.check()
+        if error is not None:
+            check_error(error)
         self.options = options
         self.method, self.integrator, self.given, self.most, self.max_turn = options
         self.every = EVERY if self.given is None else self.given  # steps until the region is chosen again

@@ -6,6 +6,10 @@ import math
 import signal
 import threading
 import warnings
+
+# those of `signal` itself take longer than a step, as they look for the names of handlers
+from _signal import getsignal  # type: ignore[import-not-found]
+from _signal import signal as set_signal
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
@@ -56,15 +60,15 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
-                handler = signal.getsignal(number)
+                handler = getsignal(number)
                 if callable(handler):
                     self._handlers[number] = handler
-                    signal.signal(number, self._receive)
+                    set_signal(number, self._receive)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         for number, handler in self._handlers.items():
-            signal.signal(number, handler)
+            set_signal(number, handler)
         self.deliver()
 
     def _receive(self, number: int, frame: FrameType | None) -> None:

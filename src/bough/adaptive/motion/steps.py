@@ -14,14 +14,15 @@ next step closes.
 from __future__ import annotations
 
 from bough.adaptive.engines.loops import LoopRows
+from bough.adaptive.engines.plain import world_poses
 from bough.adaptive.motion.layout import Effort, Moving, Room
 from bough.adaptive.motion.stops import bend, hold_loops, release, settle
-from bough.adaptive.motion.sweeps import effort, from_momenta, outward, place, solve
+from bough.adaptive.motion.sweeps import effort, from_momenta, outward, solve, velocities
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.stepping import Stages, go_runge_kutta
-from bough.joints import Mechanism, by_freedom, integrate_joint, joint_rate, motion_to_body
+from bough.joints import Mechanism, integrate_joint
 from bough.spatial import add3, add6, cross, get6, get10, join, put6, rigid_times, rotate, rotate_back
 from bough.types import Force, Rotation, Scalar, Vector
 
@@ -114,17 +115,13 @@ def momentum_step(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: L
 
     On the way w.momentum is about the world's origin.
     """
-    by_freedom(m, s.v, w.rate)
+    velocities(m, s, w)
     outward(m, s, loads, w)
-    place(m, s, w)
+    world_poses(m, s.q, w.X, w.P)
     g = m.gravity
     for i in range(len(m.parent)):
         integrate_joint(m, i, s.q, s.v, 0.0, s.q0)
-        v = joint_rate(m, i, w.rate)
-        if m.parent[i] >= 0:
-            v = add6(v, motion_to_body(m, w.X, i, get6(w.a, m.parent[i])))
-        put6(w.a, i, v)
-        I, f = get10(m.inertia, i), get6(w.force, i)
+        I, f, v = get10(m.inertia, i), get6(w.force, i), get6(w.a, i)
         R, p = get_pose(w.P, i)
         pull = rotate_back(R, (h * g[0], h * g[1], h * g[2]))
         weight = rigid_times(I, join((0.0, 0.0, 0.0), pull))
@@ -132,7 +129,7 @@ def momentum_step(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: L
         put6(w.momentum, i, _out_of(R, p, add6(rigid_times(I, v), add6(weight, gained))))
     for i in range(len(m.parent)):
         integrate_joint(m, i, s.q, s.v, h, s.q)
-    place(m, s, w)
+    world_poses(m, s.q, w.X, w.P)
     for k in range(len(m.axis)):
         j = m.v_index[k]
         s.v0[j], w.rate[k] = s.v[j], 0.0

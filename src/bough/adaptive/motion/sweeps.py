@@ -8,10 +8,10 @@ before in the mass metric.
 
 from __future__ import annotations
 
-from bough.adaptive.engines.plain import orient
+from bough.adaptive.engines.plain import orient, world_poses
 from bough.adaptive.motion.layout import Effort, Moving, Room
 from bough.adaptive.tree.contract import Loads, load_body
-from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.aba import accelerate, eliminate, start_body
 from bough.joints import (
@@ -113,21 +113,10 @@ def kinetic_energy(m: Mechanism, s: Moving, e: Effort, w: Room) -> Scalar:
 
 
 @loop_kernel
-def place(m: Mechanism, s: Moving, w: Room) -> None:
-    """w.P: the pose of each body in the world; w.X is filled."""
-    for i in range(len(m.parent)):
-        move_joint(m, s.q, i, w.X)
-        pose = primitive_pose(m, w.X, i)
-        if m.parent[i] >= 0:
-            pose = compose(get_pose(w.P, m.parent[i]), pose)
-        put_pose(w.P, i, pose)
-
-
-@loop_kernel
 def tally(m: Mechanism, s: Moving, e: Effort, w: Room, out: Rows) -> None:
     """out (9,): kinetic, gravity's and springs' energy, then momentum [linear, angular] about the world's origin."""
     out[0] = kinetic_energy(m, s, e, w)
-    place(m, s, w)
+    world_poses(m, s.q, w.X, w.P)
     g = m.gravity
     for i in range(len(m.parent)):
         I = get10(m.inertia, i)
