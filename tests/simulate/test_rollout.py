@@ -111,6 +111,9 @@ def test_bad_input():
             rollout(model, **start, duration=0.2, dt=0.1, every=every)
     with pytest.raises(NumericalError, match=r"became infinite.*smaller step"):
         rollout(model, **start, duration=1, dt=0.1, motion=lambda q, v, tau: np.full(2, np.inf))
+    for found, words in ((None, "has None"), (np.zeros(5), r"has shape \(5,\)"), ("fast", "has 'fast'")):
+        with pytest.raises(ShapeError, match=f"the acceleration {words}"):
+            rollout(model, **start, duration=1, dt=0.1, motion=lambda q, v, tau, found=found: found)
 
 
 @pytest.mark.parametrize(("duration", "dt"), [(1.0, 0.3), (1.0, 0.1), (0.35, 0.1), (1.0, 1.0), (0.1, 0.1 / 3)])

@@ -70,11 +70,11 @@ def step_by_acceleration(
     model: Model, integrator: Integrator, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float
 ) -> State:
     """q and v after dt under accelerations (..., nv) that are a function of (q, v), of one state or many."""
-    h, now = np.array([dt]), (q, np.zeros((*v.shape[:-1], 4, model.nv)))
-    qdd: Any = np.zeros_like(v)
+    q, v, h = np.asarray(q, float), np.asarray(v, float), np.array([dt], float)
+    now, qdd = (q, np.zeros((*v.shape[:-1], 4, model.nv))), np.zeros(v.shape)
     for n, routine in enumerate(INTEGRATORS[integrator].stages):
         if n > 0:
-            qdd = np.ascontiguousarray(acceleration(now[0], now[1][..., 0, :]), float)
+            qdd = numbers("the acceleration has", acceleration(now[0], now[1][..., 0, :]), v.shape)
         stage = kept((model.hash, integrator, n), partial(bind, routine, model, general=True))
         now = stage.call(q, v, qdd, now[1], h)
     return now[0], now[1][..., 0, :]
@@ -119,7 +119,8 @@ class Drive:
     def __init__(self, name: str, given: Any, shape: tuple[int, ...], strict: bool) -> None:
         self.name, self.shape, self.strict = name, shape, strict
         self.function = given if callable(given) else None
-        self.constant = np.zeros(shape) if given is None or self.function else self._checked(given, "has", "")
+        whole = 0.0 if given is None or self.function else given
+        self.constant = numbers(f"{name} has", whole, shape, strict=strict)
 
     def __call__(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
         if self.function is None:
@@ -129,22 +130,23 @@ class Drive:
             copy = found.copy()
             if not self.strict or math.isfinite(copy.sum()):
                 return copy
-        return self._checked(found, "returned", f" at t = {t:g} s")
+        return numbers(f"{self.name} returned", found, self.shape, f" at t = {t:g} s", self.strict)
 
-    def _checked(self, given: Any, verb: str, when: str) -> FloatArray:
-        what = f"{self.name} {verb}"
-        if given is None:
-            raise ShapeError(f"{what} None{when}, expected an array of shape {self.shape}")
-        try:
-            found = np.asarray(given, float)
-        except (TypeError, ValueError):
-            raise ShapeError(f"{what} {short(repr(given))}{when}, expected an array of shape {self.shape}") from None
-        if self.strict and not np.isfinite(found).all():
-            raise NonFiniteError(f"{what} a value that is not finite{when}: {short(repr(given))}")
-        try:
-            return np.array(np.broadcast_to(found, self.shape))
-        except ValueError:
-            raise ShapeError(f"{what} shape {found.shape}{when}, expected {self.shape}") from None
+
+def numbers(what: str, given: Any, shape: tuple[int, ...], when: str = "", strict: bool = False) -> FloatArray:
+    """A new array of this shape from a caller's numbers; finite ones if `strict`."""
+    try:
+        found = np.asarray(given, float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what} {short(repr(given))}{when}, expected an array of shape {shape}") from None
+    if given is None:
+        raise ShapeError(f"{what} None{when}, expected an array of shape {shape}")
+    if strict and not np.isfinite(found).all():
+        raise NonFiniteError(f"{what} a value that is not finite{when}: {short(repr(given))}")
+    try:
+        return np.array(np.broadcast_to(found, shape))
+    except ValueError:
+        raise ShapeError(f"{what} shape {found.shape}{when}, expected {shape}") from None
 
 
 def read_only(x: FloatArray) -> FloatArray:
