@@ -97,7 +97,7 @@ from bough.adaptive.tree.layout import (
 from bough.adaptive.tree.rigid import join_forces, join_inertia
 from bough.adaptive.tree.total import linear_total, quadratic
 from bough.compile.kernel import inlined, kernel, loop_kernel
-from bough.compile.vectors import joined, plus, put, replaced, row, scaled
+from bough.compile.vectors import plus, put, replaced, row, scaled
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, force_in, motion_out, scale6, sub6
 from bough.types import Force, Motion, Rows, Scalar
@@ -118,28 +118,13 @@ WELDED = 1e300  # an armature that nothing moves
 def constrain(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
     """W (constraint forces), U and D (joint acceleration) of the joint of body b, from K. K itself is destroyed."""
     k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
-    if d == 1 and plan.simple[b] == 1 and m.pitch[k0] == 0.0:
-        _one_axis(st.scratch, m.axis[k0])
-    elif plan.simple[b] == 1:
-        _several_axes(m, st.scratch, k0, d)
+    if plan.simple[b] == 1:
+        _own_axes(m, st.scratch, k0, d)
     else:
         _any_subspace(st.scratch, st.freedoms, k0, d)
     for a in range(d):
         if m.armature[k0 + a] != 0.0:
             _add_armature(st.scratch, a, d, m.armature[k0 + a])
-
-
-@loop_kernel
-def _one_axis(S: Rows, axis: int) -> None:
-    """One freed axis z: W = -swept, U = e_z - swept row z, D = swept zz."""
-    for k in range(6):
-        if k != axis:
-            sweep(S, K_, k)
-    for i in range(6):
-        put(S, W_, i, replaced(scaled(-1.0, row(S, K_, i)), axis, 0.0))
-    put(S, W_, axis, joined(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    put(S, U_, 0, replaced(scaled(-1.0, row(S, K_, axis)), axis, 1.0))
-    S[D_, 0, 0] = S[K_, axis, axis]
 
 
 @kernel
@@ -152,30 +137,35 @@ def _freed_axes(m: Mechanism, k0: int, d: int) -> int:
 
 
 @loop_kernel
-def _several_axes(m: Mechanism, S: Rows, k0: int, d: int) -> None:
-    """Any set of freed axes; a helical joint is sheared so that its screw becomes a pure turn."""
+def _own_axes(m: Mechanism, S: Rows, k0: int, d: int) -> None:
+    """Freed axes of the body's frame, F: W = -swept without F, U_a = e_a - swept row a without F, D = swept FF.
+
+    A helical joint is sheared so that its screw becomes a pure turn.
+    """
     pitch, freed = m.pitch[k0] if d == 1 else 0.0, _freed_axes(m, k0, d)
-    put(S, K_, 5, plus(row(S, K_, 5), -pitch, row(S, K_, 2)))
-    for i in range(6):
-        S[K_, i, 5] -= pitch * S[K_, i, 2]
+    if pitch != 0.0:
+        put(S, K_, 5, plus(row(S, K_, 5), -pitch, row(S, K_, 2)))
+        for i in range(6):
+            S[K_, i, 5] -= pitch * S[K_, i, 2]
     for axis in range(6):
         if not freed >> axis & 1:
             sweep(S, K_, axis)
     for i in range(6):
-        held = not freed >> i & 1
-        for j in range(6):
-            S[W_, i, j] = -S[K_, i, j] if held and not freed >> j & 1 else 0.0
+        x = scaled(-1.0 if not freed >> i & 1 else 0.0, row(S, K_, i))
+        for a in range(d):
+            x = replaced(x, m.axis[k0 + a], 0.0)
+        put(S, W_, i, x)
     for a in range(d):
-        for j in range(6):
-            S[U_, a, j] = 0.0 if freed >> j & 1 else -S[K_, m.axis[k0 + a], j]
-        S[U_, a, m.axis[k0 + a]] = 1.0
+        x = scaled(-1.0, row(S, K_, m.axis[k0 + a]))
         for c in range(d):
+            x = replaced(x, m.axis[k0 + c], 1.0 if a == c else 0.0)
             S[D_, a, c] = S[K_, m.axis[k0 + a], m.axis[k0 + c]]
-    put(S, W_, 2, plus(row(S, W_, 2), -pitch, row(S, W_, 5)))
-    for i in range(6):
-        S[W_, i, 2] -= pitch * S[W_, i, 5]
-    for a in range(d):
-        S[U_, a, 2] -= pitch * S[U_, a, 5]
+        put(S, U_, a, x)
+    if pitch != 0.0:
+        put(S, W_, 2, plus(row(S, W_, 2), -pitch, row(S, W_, 5)))
+        for i in range(6):
+            S[W_, i, 2] -= pitch * S[W_, i, 5]
+        S[U_, 0, 2] -= pitch * S[U_, 0, 5]
 
 
 @loop_kernel
