@@ -28,22 +28,19 @@ class Restraints:
     """
 
     def __init__(self, owner: Owner, bodies: list[str | int], others: list[str | int] | None, **given: Any) -> None:
-        self._owner, k = owner, len(bodies)
-        ends = [None if given["points"] is None else numbers("points", given["points"], (k, 3)) for _ in range(2)]
-        second = given["targets"] if others is None else given["other_points"]
+        self._owner, self._pairs, k = owner, others is not None, len(bodies)
         if others is not None and len(others) != k:
             raise ShapeError(f"others: expected {k} bodies, one for each of the first, got {len(others)}")
-        ends[1] = None if second is None and others is not None else numbers("targets", second, (k, 3))
+        first, second = given["points"], given["other_points"] if self._pairs else given["targets"]
+        at = [numbers("points", 0.0 if first is None else first, (k, 3))]
+        at.append(numbers("targets", 0.0 if second is None else second, (k, 3)))
         self.stiffness = numbers("stiffness", given["stiffness"], (k,))
         self.length = numbers("length", given["length"], (k,))
         if (self.stiffness < 0.0).any() or (self.length < 0.0).any():
             raise SettingError("restraints: stiffness and length must not be negative")
-        self._targets = np.zeros((k, 3)) if others is not None else np.array(ends[1])
+        self._targets = np.zeros((k, 3)) if self._pairs else at.pop()
         self._drift, self._passed, self._since = np.zeros((k, 3)), np.zeros(1), self._now
-        on = [None if p is None else np.array(p) for p in ends[: 1 if others is None else 2]]
-        at = np.concatenate([np.zeros((k, 3)) if p is None else p for p in on])
-        self.load = owner.inputs.loads([*bodies, *(others or [])], at, "world", False)
-        self._pairs = others is not None
+        self.load = owner.inputs.loads([*bodies, *(others or [])], np.concatenate(at), "world", False)
         self._begin()
 
     def _begin(self) -> None:
