@@ -96,7 +96,7 @@ from bough.adaptive.tree.layout import (
 )
 from bough.adaptive.tree.rigid import join_forces, join_inertia
 from bough.adaptive.tree.total import linear_total, quadratic
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.vectors import plus, put, replaced, row, scaled
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, force_in, motion_out, scale6, sub6
@@ -113,7 +113,6 @@ from bough.types import Force, Motion, Rows, Scalar
 WELDED = 1e300  # an armature that nothing moves
 
 
-@inlined
 @loop_kernel
 def constrain(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
     """W (constraint forces), U and D (joint acceleration) of the joint of body b, from K. K itself is destroyed."""
@@ -211,7 +210,6 @@ def _add_armature(S: Rows, a: int, d: int, armature: float) -> None:
 # The force part of a node (Redon & Lin 2005): b, gamma and R after forces or torques have changed; see `algebra`.
 
 
-@inlined
 @loop_kernel
 def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion]:
     """b of a child at both handles."""
@@ -224,7 +222,6 @@ def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, M
     return six(r, B1), six(r, B1)
 
 
-@inlined
 @loop_kernel
 def joint_terms(
     plan: Blueprint, st: State, n: int, beta: Motion, Q: Rows, k0: int, share: float
@@ -246,7 +243,6 @@ def joint_terms(
     return gamma, e1, e2
 
 
-@inlined
 @loop_kernel
 def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
     """b of node n after forces or torques have changed, and what else it `keeps`: matrix-vector products only."""
@@ -280,7 +276,6 @@ def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
     linear(m, plan, st, n, keeps)
 
 
-@inlined
 @loop_kernel
 def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
     """Phi of node n and how its joint yields, without forces; returns the freedoms of the joint."""
@@ -328,7 +323,6 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
     return d
 
 
-@inlined
 @loop_kernel
 def _load(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
     """Phi of a child: block `one`, and with two handles `cross_block` and `two`."""
@@ -360,7 +354,6 @@ def _project(S: Rows, c: int, a: int, d: int) -> None:
 # Back-substitution at one node (Featherstone 1999; Redon & Lin 2005): total acceleration, forces down, qdd out.
 
 
-@inlined
 @loop_kernel
 def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """A of node n under forces on its handles; rounding below zero is cut off."""
@@ -371,7 +364,6 @@ def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force)
     return max(A, 0.0)
 
 
-@inlined
 @kernel
 def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Force:
     """The force that A exerts on B through the joint, in B's frame."""
@@ -382,7 +374,6 @@ def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> For
     return f
 
 
-@inlined
 @loop_kernel
 def put_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force, qdd: Rows) -> None:
     """Write the acceleration of the joint of node n into qdd (nv,)."""
@@ -394,7 +385,6 @@ def put_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force
         qdd[m.v_index[plan.dof[plan.body[n]] + x]] = a
 
 
-@inlined
 @loop_kernel
 def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """Write qdd of the joint of node n; returns its weighted square."""
@@ -402,7 +392,6 @@ def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: For
     return joint_square(m, plan, st, plan.body[n], st.qdd)
 
 
-@inlined
 @loop_kernel
 def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> Scalar:
     """The weighted square of what the joint of body b has in `a` (nv,); 0 for a weld."""
@@ -417,14 +406,12 @@ def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> S
     return square
 
 
-@inlined
 @loop_kernel
 def hand_down(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """Forces on the handles of both children: (f1, f2) of A and (f1, f2) of B; one handle takes both."""
     return share_out(plan, st, n, joint_force(plan, st, n, f1, f2), f1, f2)
 
 
-@inlined
 @loop_kernel
 def share_out(plan: Blueprint, st: State, n: int, f: Force, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """`hand_down`, once the force f through the joint is known."""

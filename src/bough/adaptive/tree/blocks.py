@@ -8,7 +8,7 @@ Six-vectors are tuples, as everywhere in Bough.
 from __future__ import annotations
 
 from bough.adaptive.tree.layout import A1, PA1, TMP, XF, Blueprint, State
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.vectors import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.joints import Mechanism
 from bough.spatial import add6, cross, dot6, get6, get10, scale6, symmetric_times
@@ -122,7 +122,6 @@ def load_transposed(S: Rows, c: int, r: Rows, o: int) -> None:
     put_all(S, c, flipped(taken_all(r, o)))
 
 
-@inlined
 @kernel
 def load_child(plan: Blueprint, st: State, n: int, to: tuple[int, int, int], o: tuple[int, int, int]) -> None:
     """The blocks at o of a child: at its near handle, and if it has two across and at the far one.
@@ -317,13 +316,11 @@ def free_body(I: RigidInertia, f: Force) -> Motion:
     return (w[0], w[1], w[2], I[9] * f[3] + l[0], I[9] * f[4] + l[1], I[9] * f[5] + l[2])
 
 
-@inlined
 @kernel
 def leaf_inverse(plan: Blueprint, i: int) -> RigidInertia:
     return get10(plan.inverse, i)
 
 
-@inlined
 @loop_kernel
 def load_leaf(plan: Blueprint, st: State, leaf: int, c: int) -> None:
     """Phi of one copy of a body: its inertia is shared evenly among the copies. The ground does not yield."""
@@ -346,7 +343,6 @@ def load_leaf(plan: Blueprint, st: State, leaf: int, c: int) -> None:
     put(S, c, 5, joined(z[0], z[1], z[2], w[0], w[1], w[2] + push))
 
 
-@inlined
 @loop_kernel
 def leaf_bias(plan: Blueprint, st: State, g: Vector, leaf: int) -> Motion:
     """b of a leaf. The first copy of a body bears its force; relative to free fall, the ground accelerates upward."""
@@ -358,7 +354,6 @@ def leaf_bias(plan: Blueprint, st: State, g: Vector, leaf: int) -> Motion:
     return scale6(float(plan.copies[i]), free_body(leaf_inverse(plan, i), get6(st.force, plan.last[i])))
 
 
-@inlined
 @loop_kernel
 def leaf_acceleration(m: Mechanism, plan: Blueprint, st: State, leaf: int, f: Force) -> Motion:
     """The acceleration of a body, relative to free fall, when f acts on its handle."""

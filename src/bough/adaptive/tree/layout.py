@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from bough.adaptive.tree.assembly import Assembly, Linkage, make_linkage
 from bough.adaptive.tree.shapes import shaped_tree
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.vectors import WIDTH
 from bough.errors import TooLargeError
 from bough.joints import (
@@ -210,7 +210,6 @@ class JointPlaces(NamedTuple):
     u2: int  # (d, 6) with two handles
 
 
-@inlined
 @kernel
 def joint_places(plan: Blueprint, n: int) -> JointPlaces:
     b, d, o = plan.body[n], 0, TWO_HANDLES if plan.handles[n] == 2 else ONE_HANDLE

@@ -66,13 +66,12 @@ from bough.adaptive.tree.layout import (
     placement,
     two_handled,
 )
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.vectors import plus, put, row
 from bough.spatial import add6, dot6, force_in, motion_out, scale6, sub6
 from bough.types import Force, Motion, Scalar
 
 
-@inlined
 @loop_kernel
 def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
     """Psi of node n. Over two leaves only the joint itself moves: Psi = u w u'."""
@@ -122,7 +121,6 @@ def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
         store_symmetric(S, PC2, r, PSI2)
 
 
-@inlined
 @loop_kernel
 def _load_total(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
     """Psi of a child; the joints of a leaf are none."""
@@ -132,7 +130,6 @@ def _load_total(plan: Blueprint, st: State, code: int, one: int, cross_block: in
         load_child(plan, st, code, (one, cross_block, two), (PSI1, PSI12, PSI2))
 
 
-@inlined
 @kernel
 def _add_weighted(plan: Blueprint, st: State, b: int, d: int, c: int, u: int, v: int, sign: float) -> None:
     """c += sign u' w v."""
@@ -144,7 +141,6 @@ def _add_weighted(plan: Blueprint, st: State, b: int, d: int, c: int, u: int, v:
                 put(S, c, i, plus(row(S, c, i), weight * S[u, x, i], row(S, v, y)))
 
 
-@inlined
 @loop_kernel
 def _slopes(plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion, Scalar]:
     """p of a child at both handles, and its eta; the joints of a leaf are none."""
@@ -156,7 +152,6 @@ def _slopes(plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion, Scal
     return six(r, P1), six(r, P1), r[ETA]
 
 
-@inlined
 @kernel
 def _cross(plan: Blueprint, st: State, code: int, x: Force, far: bool) -> Motion:
     """Psi_12 x of a child, or Psi_21 x when `far`; one handle is both."""
@@ -170,7 +165,6 @@ def _cross(plan: Blueprint, st: State, code: int, x: Force, far: bool) -> Motion
     return full_six(r, PSI12, x)
 
 
-@inlined
 @loop_kernel
 def linear_total(plan: Blueprint, st: State, n: int) -> None:
     """p and eta of node n, once gamma and R are known: matrix-vector products only."""
