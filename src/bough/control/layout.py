@@ -14,6 +14,7 @@ from bough.opspace import TaskSet
 from bough.types import FloatArray
 
 WITHIN = 1.0 - 1e-9  # of the torque limits: rounding does not carry torques beyond them
+ROUNDING = 1e-11  # relative
 
 
 class Layout:
@@ -51,9 +52,8 @@ class Layout:
         self._A = np.zeros((len(self.loose) + len(self.rows), nv + len(self.rows)))
         self._costs: dict[float, FloatArray] = {}
         touching = [isinstance(contact, Contact) for contact in contacts for _ in range(contact.rows)]
-        self.touching = len(self.loose) + np.flatnonzero(
-            touching
-        )  # rows of A that contacts have: loops are not among them
+        self.touching = len(self.loose) + np.flatnonzero(touching)  # rows of A that contacts have, not loops
+        self._loops = np.flatnonzero(np.logical_not(touching)).astype(int)
         loose = [joint[k] for k in self.loose]
         held = [f"contact of {contact.frame!r}" for contact in contacts for _ in range(contact.rows)]
         self.equal_names = (*(f"no motor drives {name!r}" for name in loose), *held)
@@ -85,6 +85,18 @@ class Layout:
         """tau without what rounding and the tolerance of a solver carry beyond the limits."""
         tau[self.limited] = np.clip(tau[self.limited], -self.effort, self.effort)
         return tau
+
+    def moved(self, x: FloatArray, tau: FloatArray, s: Constraints, D: FloatArray, C: FloatArray) -> FloatArray:
+        """x with the accelerations and loop forces that tau and its contact forces give: D x + C = tau to rounding."""
+        gap, loops = tau - (D @ x + C), len(self.loose) + self._loops
+        if np.abs(gap).max(initial=0.0) <= ROUNDING * (1.0 + np.abs(tau).max(initial=0.0)):
+            return x
+        free = np.concatenate([np.arange(self.nv), self.nv + self._loops])
+        rows = np.concatenate([D[:, free], s.A[np.ix_(loops, free)]])
+        right = np.concatenate([gap, s.b[loops] - s.A[loops] @ x])
+        x = x.copy()
+        x[free] += np.linalg.lstsq(rows, right)[0] if len(loops) else np.linalg.solve(rows, right)
+        return x
 
     def with_torques(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
         """The same constraints with torque limits, if they are not there yet."""

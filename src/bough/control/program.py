@@ -12,11 +12,12 @@ from bough.errors import MissingExtraError, OptionError, required
 from bough.types import FloatArray
 
 SOLVERS = ("daqp", "piqp", "proxqp", "quadprog")  # the fastest first, as measured on whole-body programs
-CONFLICT = 1e-3  # relative: what gives way by more is named
+CONFLICT = 1e-5  # relative: what gives way by more is named
 BOUND, ROW = 1e1, 1e3  # prices of what gives way, beside tasks of weight 1
 SMALL = 1e-4  # price of all variables there, without which solvers cycle
 FAR, EQUALITY, INFEASIBLE = 1e30, 5, -1  # in the words of DAQP: no bound, both bounds at once, and a status
 PROXIMAL = 1e-6  # regularisation by proximal points, where it cycles without
+CLOSE, EXACT = 1e-6, 1e-10  # how far it may break constraints, in its units; the second makes degenerate programs cycle
 
 
 class Constraints(NamedTuple):
@@ -42,10 +43,12 @@ def chosen_solver(wanted: str | None) -> str:
     return str(usable[0])
 
 
-def minimise(P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: FloatArray | None) -> FloatArray | None:
-    """x that minimises x' P x / 2 + c' x, or None where there is none."""
+def minimise(
+    P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: FloatArray | None, within: float = CLOSE
+) -> FloatArray | None:
+    """x that minimises x' P x / 2 + c' x, or None where there is none; `within` is the tolerance of DAQP."""
     if solver == "daqp":
-        return _by_daqp(P, c, s, start)
+        return _by_daqp(P, c, s, start, within)
     from qpsolvers import Problem, solve_problem
 
     problem = Problem(P, c, s.G, s.h, s.A, s.b, s.lower, s.upper)
@@ -57,15 +60,17 @@ def minimise(P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: F
     return found.x if found.found and found.x is not None and np.isfinite(found.x).all() else None
 
 
-def _by_daqp(P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None) -> FloatArray | None:
+def _by_daqp(
+    P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None, within: float
+) -> FloatArray | None:
     """The same solver without what `qpsolvers` adds to a call, which is a quarter of its time."""
     box, below = len(s.lower), len(s.h)
     none, sense = _senses(box, below, len(s.b))
     upper, lower = np.concatenate([s.upper, s.h, s.b]), np.concatenate([s.lower, none, s.b])
     rows = np.concatenate([s.G, s.A])
-    x, _, status, _ = _daqp().solve(P, c, rows, upper, lower, sense.copy(), primal_start=start)
+    x, _, status, _ = _daqp().solve(P, c, rows, upper, lower, sense.copy(), primal_tol=within, primal_start=start)
     if status < INFEASIBLE:  # it cycles
-        x, _, status, _ = _daqp().solve(P, c, rows, upper, lower, sense.copy(), eps_prox=PROXIMAL)
+        x, _, status, _ = _daqp().solve(P, c, rows, upper, lower, sense.copy(), primal_tol=within, eps_prox=PROXIMAL)
     return x if status > 0 and np.isfinite(x).all() else None
 
 
@@ -105,7 +110,7 @@ def softened(
     scale = max(1.0, float(np.abs(ends).max(initial=0.0)), float(np.abs(s.b).max(initial=0.0)))
     A, b = np.pad(s.A[hard], ((0, 0), (0, soft))), s.b[hard] / scale
     whole = Constraints(A, b, rows, ends / scale, lower / scale, upper / scale, ((), (), ()))
-    found = minimise(wide, cost / scale, whole, solver, None)
+    found = minimise(wide, cost / scale, whole, solver, None, EXACT)
     if found is None:
         return None, ()
     x, given = scale * found[:n], scale * found[n:]

@@ -212,6 +212,7 @@ class WholeBody:
         if x is None:
             raise UnsolvedError(f"the solver {self.solver!r} found neither an answer nor a conflict: try another")
         tau[layout.loose] = 0.0
+        x = layout.moved(x, tau, limits, D, C)
         nv, slices = self.model.nv, self.tasks.slices
         errors, left = {name: error[rows] for name, rows in slices.items()}, need - J @ x[:nv]
         missed = {name: left[slices[name]] for name in self.references.names}
