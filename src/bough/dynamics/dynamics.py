@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from bough.arguments import explained
 from bough.compile.run.arrays import is_real
 from bough.compile.run.call import BoundFunction
-from bough.compile.run.gate import OK
+from bough.compile.run.gate import make_front
 from bough.dynamics import functions as table
 from bough.dynamics import gradients
 from bough.dynamics.engine import device_of
@@ -249,20 +249,13 @@ class Dynamics:
         method, tree, names = self._written("factorize"), self.model.dof_tree, self._joint_of_freedom
         code: dict[str, Callable[..., Any]] = {}
         found.lend_make(code, "make")
-        make, gate = code["make"], found.gate
 
+        @wraps(method, updated=())
         def factorize(q: ArrayLike, *, out: Any = None, **parameters: Any) -> Factor:
-            if not parameters:
-                if type(out) is Factor:
-                    if out.tree is tree and out.method == "ltdl" and gate(q, out.packed) == OK:
-                        return out
-                elif out is None:
-                    packed = make(q)
-                    if packed is not None:
-                        return Factor(tree, "ltdl", packed, names)
-            return method(q, out=out, **parameters)
+            packed = code["make"](q) if out is None and not parameters else None
+            return method(q, out=out, **parameters) if packed is None else Factor(tree, "ltdl", packed, names)
 
-        return wraps(method, updated=())(factorize)
+        return make_front(factorize, 1, code, holder=(Factor, tree, "ltdl"))
 
     def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, wraps
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from bough.compile.graph.program import Array
 from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import FindTwins, Routine, work_type
 from bough.compile.run.arrays import real_array, results
+from bough.compile.run.gate import make_front
 from bough.compile.run.mappings import Mappings
 from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives, forward_derivatives_on_gpu
@@ -218,25 +219,10 @@ class Library:
 
     def frame_shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """A function that does what `method` of a frame does, and goes to compiled code directly where it can."""
-        row = function(name)
-        inputs, options = ", ".join(row.arguments), ", ".join(row.options)
-        key, keywords = "".join(f"[{x}]" for x in reversed(row.options)), ("out", "threads", *SHAPES)
-        defaults = options.replace("reference", "reference=default")
-        lines = [
-            f"def shortcut({inputs}, {defaults}, {', '.join(f'{x}=None' for x in keywords)}):",
-            f"    if {' and '.join(f'{x} is None' for x in keywords)}:",
-            "        try:",
-            f"            y = known{key}({inputs})",
-            "        except (KeyError, TypeError):",  # the first call, or no name
-            "            y = None",
-            "        if y is not None:",
-            "            return y",
-            f"    given = {{{', '.join(f'{x!r}: {x}' for x in keywords)}}}",
-            f"    return otherwise({inputs}, {options}, **{{k: x for k, x in given.items() if x is not None}})",
-        ]
-        scope: dict[str, Any] = {"otherwise": method, "default": REFERENCE, "known": self._by_frame[name]}
-        exec("\n".join(lines), scope)
-        return wraps(method, updated=())(scope["shortcut"])
+        row, known = function(name), self._by_frame[name]
+        by_reference = "reference" in row.options
+        makers = known.setdefault(REFERENCE, {}) if by_reference else known
+        return make_front(method, len(row.arguments), makers, None, known if by_reference else None)
 
     def shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """A function that does what `method` does, and goes to compiled code directly where it can."""

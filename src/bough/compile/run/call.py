@@ -24,7 +24,7 @@ from bough.compile.run import complaints
 from bough.compile.run.arrays import conform, results
 from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Code, Entry, shared_gate
-from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Signature, rows_at_once
+from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Signature, make_front, rows_at_once
 from bough.compile.run.mappings import Mappings
 from bough.compile.run.native import compiling
 from bough.compile.run.threads import Batches
@@ -112,7 +112,7 @@ class BoundFunction:
         self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
         exec(shortcut_text(names, texts, longer is not None, further), self._scope)
         function: Callable[..., Any] = self._scope["shortcut"]
-        return wraps(method, updated=())(function)
+        return make_front(wraps(method, updated=())(function), len(inputs), self._scope)
 
     @property
     def gate(self) -> Gate:

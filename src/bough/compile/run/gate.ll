@@ -5,7 +5,8 @@
 ; (the caller converts or complains), 2 a non-finite input, 3 a non-finite output. @make is the same for functions with
 ; one output, which it allocates and returns; or None where the gate would have a complaint. @make_several is the same
 ; for more outputs, in a tuple. @unpack is @make with the
-; last inputs in a dict, or as one array; @known is @make for last inputs whose numbers are known.
+; last inputs in a dict, or as one array; @known is @make for last inputs whose numbers are known. @front is @make or,
+; with out=, @gate, for calls as users write them; another function serves all calls that it does not.
 ;
 ; The constants @type_of, @bytes_data, @data_of, @ndim_of, @extents_of, @descr_of and @flags_of (byte offsets inside
 ; objects, measured at start-up) are defined by gate.py in front of this text; so are @pause, @wake and @sleep, which
@@ -28,6 +29,14 @@ declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare i64 @PyTuple_Size(ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare ptr @PyDict_GetItemWithError(ptr, ptr)
+declare ptr @PyCFunction_GetFunction(ptr)
+declare ptr @PyCFunction_GetSelf(ptr)
+declare ptr @PyObject_GenericGetDict(ptr, ptr)
+declare void @PyErr_Clear()
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare i64 @PyDict_Size(ptr)
 declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
 declare ptr @PyEval_SaveThread()
@@ -830,4 +839,218 @@ none:
   %nothing = load ptr, ptr %none.p
   call void @Py_IncRef(ptr %nothing)
   ret ptr %nothing
+}
+
+; A METH_FASTCALL | METH_KEYWORDS function: inputs by place, then the name of a frame and a reference where it takes
+; them, each of these and out= also as the only keyword.
+%Front = type { i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr }
+; 0 inputs, 1 None, 2 type of native functions, 3 str type, 4 otherwise, 5 "out", 6 "frame", 7 "reference",
+; 8 dict of makers, 9 key in it, null if it is the name of a frame, 10 null or dict of such dicts by reference,
+; 11 null or the type of objects that hold results, 12 "tree", 13 its tree, 14 "method", 15 its method, 16 "packed",
+; 17 and 18 the code of makers of one output and of several
+
+define internal ptr @front_field(ptr %front, i32 %k) alwaysinline {
+  %p = getelementptr ptr, ptr %front, i32 %k
+  %found = load ptr, ptr %p
+  ret ptr %found
+}
+
+define internal i1 @has_type(ptr %object, ptr %wanted) alwaysinline {
+  %type.p = call ptr @field(ptr %object, ptr @type_of)
+  %type = load ptr, ptr %type.p
+  %same = icmp eq ptr %type, %wanted
+  ret i1 %same
+}
+
+; A maker in a dict, or null; keys other than strings are not looked for.
+define internal ptr @maker_in(ptr %front, ptr %table, ptr %key) alwaysinline {
+entry:
+  %str = call ptr @front_field(ptr %front, i32 3)
+  %is.str = call i1 @has_type(ptr %key, ptr %str)
+  br i1 %is.str, label %look, label %none
+look:
+  %found = call ptr @PyDict_GetItemWithError(ptr %table, ptr %key)
+  %missing = icmp eq ptr %found, null
+  br i1 %missing, label %none, label %examine
+examine:
+  %native = call ptr @front_field(ptr %front, i32 2)
+  %is.native = call i1 @has_type(ptr %found, ptr %native)
+  br i1 %is.native, label %yes, label %none
+yes:
+  ret ptr %found
+none:
+  ret ptr null
+}
+
+define ptr @front(ptr %self, ptr %arguments, i64 %given, ptr %keywords) {
+entry:
+  %all = alloca [33 x ptr]
+  %front = call ptr @field(ptr %self, ptr @bytes_data)
+  %inputs = load i64, ptr %front
+  %own.key = call ptr @front_field(ptr %front, i32 9)
+  %own.table = call ptr @front_field(ptr %front, i32 8)
+  %references = call ptr @front_field(ptr %front, i32 10)
+  %last.p = getelementptr ptr, ptr %arguments, i64 %given
+  %beyond = sub i64 %given, %inputs
+  %too.few = icmp slt i64 %beyond, 0
+  %too.many = icmp sgt i64 %beyond, 2
+  %odd = or i1 %too.few, %too.many
+  br i1 %odd, label %otherwise, label %names
+names:                                                      ; of a frame and a reference by place
+  %frame.p = getelementptr ptr, ptr %arguments, i64 %inputs
+  %has.frame = icmp sge i64 %beyond, 1
+  %has.reference = icmp eq i64 %beyond, 2
+  br i1 %has.frame, label %by.place, label %count
+by.place:
+  %place.frame = load ptr, ptr %frame.p
+  br i1 %has.reference, label %both, label %count
+both:
+  %reference.p = getelementptr ptr, ptr %frame.p, i64 1
+  %place.reference = load ptr, ptr %reference.p
+  br label %count
+count:
+  %frame.1 = phi ptr [ null, %names ], [ %place.frame, %by.place ], [ %place.frame, %both ]
+  %reference.1 = phi ptr [ null, %names ], [ null, %by.place ], [ %place.reference, %both ]
+  %no.keywords = icmp eq ptr %keywords, null
+  br i1 %no.keywords, label %table, label %keyword
+keyword:
+  %many = call i64 @PyTuple_Size(ptr %keywords)
+  %is.one = icmp eq i64 %many, 1
+  br i1 %is.one, label %which, label %otherwise
+which:
+  %word = call ptr @PyTuple_GetItem(ptr %keywords, i64 0)
+  %value = load ptr, ptr %last.p
+  %out.word = call ptr @front_field(ptr %front, i32 5)
+  %is.out = icmp eq ptr %word, %out.word
+  br i1 %is.out, label %table, label %is.frame
+is.frame:
+  %frame.word = call ptr @front_field(ptr %front, i32 6)
+  %is.frame.word = icmp eq ptr %word, %frame.word
+  %no.frame = icmp eq ptr %frame.1, null
+  %as.frame = and i1 %is.frame.word, %no.frame
+  br i1 %as.frame, label %table, label %is.reference
+is.reference:
+  %reference.word = call ptr @front_field(ptr %front, i32 7)
+  %is.reference.word = icmp eq ptr %word, %reference.word
+  %no.reference = icmp eq ptr %reference.1, null
+  %as.reference = and i1 %is.reference.word, %no.reference
+  br i1 %as.reference, label %table, label %otherwise
+table:
+  %out = phi ptr [ null, %count ], [ %value, %which ], [ null, %is.frame ], [ null, %is.reference ]
+  %frame = phi ptr [ %frame.1, %count ], [ %frame.1, %which ], [ %value, %is.frame ], [ %frame.1, %is.reference ]
+  %reference = phi ptr [ %reference.1, %count ], [ %reference.1, %which ], [ null, %is.frame ], [ %value, %is.reference ]
+  %default = icmp eq ptr %reference, null
+  br i1 %default, label %key, label %by.reference
+by.reference:
+  %no.references = icmp eq ptr %references, null
+  br i1 %no.references, label %otherwise, label %known.reference
+known.reference:
+  %str = call ptr @front_field(ptr %front, i32 3)
+  %reference.is.str = call i1 @has_type(ptr %reference, ptr %str)
+  br i1 %reference.is.str, label %find.reference, label %otherwise
+find.reference:
+  %its.table = call ptr @PyDict_GetItemWithError(ptr %references, ptr %reference)
+  %no.table = icmp eq ptr %its.table, null
+  br i1 %no.table, label %otherwise, label %key
+key:
+  %makers = phi ptr [ %own.table, %table ], [ %its.table, %find.reference ]
+  %takes.frame = icmp eq ptr %own.key, null
+  %the.key = select i1 %takes.frame, ptr %frame, ptr %own.key
+  %given.frame = icmp ne ptr %frame, null
+  %agree = icmp eq i1 %takes.frame, %given.frame
+  br i1 %agree, label %find, label %otherwise
+find:
+  %function = call ptr @maker_in(ptr %front, ptr %makers, ptr %the.key)
+  %no.maker = icmp eq ptr %function, null
+  br i1 %no.maker, label %otherwise, label %code
+code:
+  %maker = call ptr @PyCFunction_GetSelf(ptr %function)
+  %address = call ptr @PyCFunction_GetFunction(ptr %function)
+  %one.address = call ptr @front_field(ptr %front, i32 17)
+  %has.one = icmp eq ptr %address, %one.address
+  br i1 %has.one, label %run, label %several
+several:
+  %several.address = call ptr @front_field(ptr %front, i32 18)
+  %has.several = icmp eq ptr %address, %several.address
+  %fresh = icmp eq ptr %out, null
+  %all.new = and i1 %has.several, %fresh
+  br i1 %all.new, label %make.several, label %otherwise
+make.several:
+  %tuple = call ptr @make_several(ptr %maker, ptr %arguments, i64 %inputs)
+  br label %made.any
+run:
+  %holder = call ptr @front_field(ptr %front, i32 11)
+  %no.holder = icmp eq ptr %holder, null
+  %new = icmp eq ptr %out, null
+  br i1 %new, label %array.only, label %copy
+array.only:                                                 ; where another object is asked for, Python makes it
+  br i1 %no.holder, label %make, label %otherwise
+make:
+  %single = call ptr @make(ptr %maker, ptr %arguments, i64 %inputs)
+  br label %made.any
+made.any:
+  %made = phi ptr [ %tuple, %make.several ], [ %single, %make ]
+  %none = call ptr @front_field(ptr %front, i32 1)
+  %complains = icmp eq ptr %made, %none
+  br i1 %complains, label %forget, label %done
+forget:
+  call void @Py_DecRef(ptr %made)
+  br label %otherwise
+done:
+  ret ptr %made
+copy:
+  %k = phi i64 [ 0, %run ], [ %k.next, %one ]
+  %left = icmp slt i64 %k, %inputs
+  br i1 %left, label %one, label %result
+one:
+  %from = getelementptr ptr, ptr %arguments, i64 %k
+  %argument = load ptr, ptr %from
+  %to = getelementptr ptr, ptr %all, i64 %k
+  store ptr %argument, ptr %to
+  %k.next = add i64 %k, 1
+  br label %copy
+result:
+  br i1 %no.holder, label %fill, label %held
+held:
+  %is.holder = call i1 @has_type(ptr %out, ptr %holder)
+  br i1 %is.holder, label %tree, label %otherwise
+tree:                                                       ; a factor: its packed rows, if it is of this tree
+  %fields = call ptr @PyObject_GenericGetDict(ptr %out, ptr null)
+  %no.fields = icmp eq ptr %fields, null
+  br i1 %no.fields, label %lost, label %look
+lost:
+  call void @PyErr_Clear()
+  br label %otherwise
+look:
+  call void @Py_DecRef(ptr %fields)                         ; the factor keeps it
+  %tree.word = call ptr @front_field(ptr %front, i32 12)
+  %tree.wanted = call ptr @front_field(ptr %front, i32 13)
+  %its.tree = call ptr @PyDict_GetItemWithError(ptr %fields, ptr %tree.word)
+  %same.tree = icmp eq ptr %its.tree, %tree.wanted
+  %method.word = call ptr @front_field(ptr %front, i32 14)
+  %method.wanted = call ptr @front_field(ptr %front, i32 15)
+  %its.method = call ptr @PyDict_GetItemWithError(ptr %fields, ptr %method.word)
+  %same.method = icmp eq ptr %its.method, %method.wanted
+  %packed.word = call ptr @front_field(ptr %front, i32 16)
+  %rows = call ptr @PyDict_GetItemWithError(ptr %fields, ptr %packed.word)
+  %has.rows = icmp ne ptr %rows, null
+  %same.both = and i1 %same.tree, %same.method
+  %usable = and i1 %same.both, %has.rows
+  br i1 %usable, label %fill, label %otherwise
+fill:
+  %array = phi ptr [ %out, %result ], [ %rows, %look ]
+  %place = getelementptr ptr, ptr %all, i64 %inputs
+  store ptr %array, ptr %place
+  %record = call ptr @field(ptr %maker, ptr @bytes_data)
+  %arrays = add i64 %inputs, 1
+  %status = call i64 @attempt(ptr %record, ptr %all, i64 %arrays)
+  %good = icmp eq i64 %status, 0
+  br i1 %good, label %filled, label %otherwise
+filled:
+  call void @Py_IncRef(ptr %out)
+  ret ptr %out
+otherwise:
+  %other = call ptr @front_field(ptr %front, i32 4)
+  %answer = call ptr @PyObject_Vectorcall(ptr %other, ptr %arguments, i64 %given, ptr %keywords)
+  ret ptr %answer
 }

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -29,11 +31,12 @@ Maker = Callable[..., Any]  # an array, a tuple of them, or None
 
 OK, MISFIT, BAD_INPUT, BAD_OUTPUT = range(4)
 MAX_ARRAYS, MAX_NDIM = 32, 3
-METH_FASTCALL = 0x80
+METH_FASTCALL, METH_KEYWORDS = 0x80, 0x02
 ARRAY_NEW = 93  # place of PyArray_New in numpy's C API, fixed since numpy 1.0
 PYTHON_API = (
     "PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef", "PyDict_Size",
-    "PyDict_Next", "PyTuple_New", "PyTuple_SetItem",
+    "PyDict_Next", "PyTuple_New", "PyTuple_SetItem", "PyTuple_Size", "PyTuple_GetItem", "PyDict_GetItemWithError",
+    "PyCFunction_GetFunction", "PyCFunction_GetSelf", "PyObject_GenericGetDict", "PyErr_Clear", "PyObject_Vectorcall",
 )  # fmt: skip
 _object = ctypes.py_object
 _new_function = ctypes.PYFUNCTYPE(_object, ctypes.c_void_p, _object, _object)(("PyCFunction_NewEx", ctypes.pythonapi))
@@ -133,6 +136,53 @@ def make_known(maker: Maker, plain: int, copies: Sequence[np.ndarray]) -> Maker:
         return make
     words = [id(record), plain, len(copies), *(word for x in copies for word in (x.ctypes.data, x.nbytes))]
     return _native_function(layout, "known", struct.pack(f"<{len(words)}Q", *words), (maker, copies))
+
+
+class FrontRecord(bytes):
+    """The words of %Front in gate.ll, with the objects that they are the addresses of."""
+
+    keep: tuple[Any, ...]
+
+
+def make_front(
+    otherwise: Callable[..., Any],
+    inputs: int,
+    makers: dict[str, Any],
+    key: str | None = "make",
+    references: dict[str, dict[str, Any]] | None = None,
+    holder: tuple[type, object, str] | None = None,
+) -> Callable[..., Any]:
+    """`otherwise(*inputs, frame, reference, out=)`, of which native code serves one configuration in arrays that fit.
+
+    Makers are found in `makers` when they are called for: under `key`, or, where that is None, under the name of a
+    frame, and for a reference in one of `references`. `holder` is (type, tree, method) of objects whose `packed` is
+    filled: `out` is one of them, and without it `otherwise` makes one.
+    """
+    layout = object_layout()
+    if layout is None:
+        return otherwise
+    kept: list[object] = [None, type(len), str, otherwise, *map(sys.intern, ("out", "frame", "reference")), makers]
+    kept += [key, references]
+    kind, tree, method = holder or (None, None, None)
+    kept += [kind, sys.intern("tree"), tree, sys.intern("method"), method, sys.intern("packed")]
+    absent = [8 + k for k, x in enumerate((key, references, kind)) if x is None]
+    words = [inputs, *(0 if k in absent else id(x) for k, x in enumerate(kept))]
+    words += [_gate_code(layout, maker).address for maker in ("make", "make_several")]
+    record = FrontRecord(struct.pack(f"<{len(words)}Q", *words))
+    code, name = _gate_code(layout, "front"), getattr(otherwise, "__name__", "call")
+    text = f"{name}{_text_signature(otherwise)}\n--\n\n{otherwise.__doc__ or ''}"
+    description = _PyMethodDef(name.encode(), code.address, METH_FASTCALL | METH_KEYWORDS, text.encode())
+    description.code = code
+    record.keep = (*kept, description)
+    made: Callable[..., Any] = _new_function(ctypes.addressof(description), record, otherwise.__module__)
+    return made
+
+
+def _text_signature(function: Callable[..., Any]) -> str:
+    """For `inspect.signature` of a native function: names and defaults."""
+    known = signature(function)
+    parameters = [p.replace(annotation=p.empty) for p in known.parameters.values()]
+    return str(known.replace(parameters=parameters, return_annotation=known.empty))
 
 
 def record_of(gate: Gate) -> int | None:
