@@ -152,7 +152,7 @@ def test_exported_c_takes_them(tmp_path):
 def test_bad_parameters():
     model = zoo.arm(3)
     q, v, tau = random_state(model, 2)[:3]
-    with pytest.raises(bough.BoughError, match="no quantity is called 'mass': inputs may be inertia"):
+    with pytest.raises(bough.BoughError, match="no quantity is called 'mass'; expected one of inertia"):
         bough.Dynamics(model, inputs=("mass",))
     with pytest.raises(bough.BoughError, match="inputs is a tuple of names"):
         bough.Dynamics(model, inputs="inertia")
