@@ -19,12 +19,14 @@ from bough.adaptive.tree.engine import NO_LIMIT
 from bough.adaptive.tree.front import DONE, MET, ROOT, WAITING
 from bough.adaptive.tree.passes import PLACE
 from bough.errors import SettingError
+from bough.types import FloatArray
 
 if TYPE_CHECKING:
     from bough.adaptive.solver import Solver
 
 
 LEAST_SHARE = 1e-6  # of eps: what is lost then is rounding
+CANCELLED = 4.0  # times rounding of accelerations on the tree, as a share of the power: less is no difference
 LITTLE = 0.25  # of the loss allowed: more clusters may be left closed
 KEPT = ("age", "full", "power", "lost", "share")  # by checkpoints
 GROWTH, REST = 4.0, 1 / 16  # times the power for which a region was chosen: another one is, before its time
@@ -122,11 +124,12 @@ class Region:
             self.share = 1.0
         if full > 0.0 and not math.isnan(served):
             self.pace.learn(1.0 - served / full, allowed / full)
+        whole = self._whole(full, allowed)
         while tree.refine(replace(error, eps=self.share * error.eps), budget - int(tree.front.count[DONE])) == MET:
             hybrid.contract(loads)
             hybrid.solve()
             self.age, self._begun, self.full, self.power = 0, tree.begun, full, hybrid.engine.power()
-            self.lost = lost = self._lost()
+            self.lost = lost = self._lost(whole)
             if int(tree.front.count[WAITING]) == 0 or self.share < LEAST_SHARE:
                 self.share, lost = 1.0, 0.0
             if not lost > allowed:
@@ -138,14 +141,24 @@ class Region:
         self._begun = -1
         return False
 
-    def _lost(self) -> float:
-        """The square of what locking changes, in the mass metric: of a projection, what it takes from the whole; with
-        loops, whose directions out of reach are others on the contracted tree, as it is. O(n) with loops."""
-        solver = self.solver
-        if solver.whole is None or math.isnan(self.full):
+    def _whole(self, full: float, allowed: float) -> FloatArray | None:
+        """Accelerations of all joints (nv,), where what locking changes is not the difference of two powers: with
+        loops, whose directions out of reach are others on the contracted tree, or where rounding would decide. O(n)."""
+        solver, qdd = self.solver, self.solver.inputs.shared.qdd
+        if solver.whole is not None or not allowed < CANCELLED * solver.assemble().noise.rounding * full:
+            return solver.whole
+        kept, loads = qdd.copy(), solver.inputs.forces.loads()
+        solver.plain.load(loads)
+        solver.plain.solve(loads)
+        whole, qdd[:] = qdd.copy(), kept
+        return whole
+
+    def _lost(self, whole: FloatArray | None) -> float:
+        """The square of what locking changes, in the mass metric: of a projection, what it takes from the whole."""
+        if whole is None or math.isnan(self.full):
             return self.full - self.power
-        other = solver.whole - solver.inputs.shared.qdd
-        return solver.plain.product(other, other)
+        other = whole - self.solver.inputs.shared.qdd
+        return self.solver.plain.product(other, other)
 
     def _served(self) -> float:
         """The power of the region that has served its time, under the forces now; NaN where there is none."""
@@ -202,7 +215,7 @@ class Region:
         hybrid.contract(self.solver.inputs.forces.loads())
         hybrid.solve()
         self.age, self._begun, self.power = 0, tree.begun, hybrid.engine.power()
-        self.lost = self._lost()
+        self.lost = self._lost(self._whole(self.full, 0.0))
         return self.bound() if error.over == "energy" else math.nan
 
     def _error(self) -> ErrorMeasure:
