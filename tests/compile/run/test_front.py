@@ -121,6 +121,15 @@ def test_errors_are_those_of_python(call):
     assert texts[0].removeprefix("Dynamics.") == texts[1].removeprefix("Dynamics.")
 
 
+def test_nothing_is_compiled_where_kernels_are_interpreted(monkeypatch):
+    monkeypatch.setenv("BOUGH_INTERPRET", "1")
+    monkeypatch.setattr(gate, "_gate_code", lambda *_: pytest.fail("native code"))
+    dyn, q = bough.Dynamics(zoo.arm(2)), np.zeros(2)
+    for _ in range(2):
+        assert dyn.jacobian(q, dyn.model.frame_names[-1]).shape == (6, 2)
+        assert dyn.gravity(q).shape == (2,)
+
+
 @pytest.mark.native("native functions")
 def test_a_function_still_explains_itself_and_keeps_nothing():
     dyn, q = bough.Dynamics(ARM), np.array([0.1, 0.2, 0.3])
@@ -128,6 +137,7 @@ def test_a_function_still_explains_itself_and_keeps_nothing():
     assert list(inspect.signature(dyn.jacobian).parameters)[:3] == ["q", "frame", "reference"]
     assert "Geometric Jacobian" in dyn.jacobian.__doc__
     out = np.empty((6, 3))
+    gc.collect()
     before = [sys.getrefcount(x) for x in (q, TIP, out, None)]
     for _ in range(1000):
         dyn.jacobian(q, TIP, out=out)

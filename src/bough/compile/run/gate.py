@@ -25,6 +25,7 @@ from bough.compile.graph.program import Array
 from bough.compile.run import native, workers
 from bough.compile.run.cache import fetch
 from bough.compile.run.objects import ObjectLayout, object_layout
+from bough.compile.settings import interpreted
 
 Gate = Callable[..., int]
 Maker = Callable[..., Any]  # an array, a tuple of them, or None
@@ -159,7 +160,7 @@ def make_front(
     filled: `out` is one of them, and without it `otherwise` makes one.
     """
     layout = object_layout()
-    if layout is None:
+    if layout is None or interpreted():
         return otherwise
     kept: list[object] = [None, type(len), str, otherwise, *map(sys.intern, ("out", "frame", "reference")), makers]
     kept += [key, references]
