@@ -18,7 +18,8 @@ from bough.compile.routine import interpret, trace, work_type
 from bough.dynamics.engine import bind
 from bough.dynamics.kinematics import place_body
 from bough.joints import joint_motion
-from bough.model.builder import GRAVITY, Builder
+from bough.model.assemble import GRAVITY
+from bough.model.builder import Builder
 
 JOINT_TYPES = (
     "revolute", "continuous", "prismatic", "helical", "cylindrical", "universal", "planar", "spherical", "floating",

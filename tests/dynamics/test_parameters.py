@@ -115,7 +115,7 @@ def test_moved_joints():
     moved[2, :3, :3] = moved[2, :3, :3] @ turn
     builder = bough.Builder("moved")
     for k, name in enumerate(model.body_names):
-        mass, com, J = bough.model.standard(model.inertias[k : k + 1])[0]
+        mass, com, J = bough.model.parameters.standard(model.inertias[k : k + 1])[0]
         z = model.frames.R[model.frame(name)][2]
         up = "world" if model.parent[k] < 0 else model.body_names[model.parent[k]]
         builder.add_body(name, up, "revolute", moved[k], axis=z, mass=mass, com=com, inertia=J)

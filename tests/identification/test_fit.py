@@ -37,7 +37,7 @@ def test_pseudo_inertias_and_back():
     P = pseudo_inertia(rows)
     assert (np.linalg.eigvalsh(P) > 0.0).all()
     np.testing.assert_allclose(ten_numbers(P), rows, atol=1e-15)
-    m, c, J = bough.model.standard(rows[:1])[0]
+    m, c, J = bough.model.parameters.standard(rows[:1])[0]
     np.testing.assert_allclose(P[0, :3, 3], m * c, atol=1e-15)
     about = J + m * (c @ c * np.eye(3) - np.outer(c, c))
     np.testing.assert_allclose(P[0, :3, :3], np.trace(about) / 2 * np.eye(3) - about, atol=1e-15)

@@ -19,8 +19,8 @@ from bough.adaptive.engines.loops import Closing, LoopRows, loop_gaps, loop_work
 from bough.adaptive.engines.plain import world_poses
 from bough.errors import ModelError, unknown_option
 from bough.joints import BALL, TURN, Mechanism
-from bough.model import FREED as FREED_BY
 from bough.model import Model
+from bough.model.loops import FREED as FREED_BY
 from bough.types import FloatArray
 
 MISSED = 1e-4  # m, or that share of the longest side where it is shorter than 1 m: what figures are rounded to

@@ -13,7 +13,9 @@ from rich.tree import Tree as Branches
 
 from bough.compile.graph.program import OperationCount
 from bough.compile.run.cache import fetch, source_digest
-from bough.model import WORLD, Model, carriers, moving_frames, twin_limbs
+from bough.model import WORLD, Model
+from bough.model.limbs import twin_limbs
+from bough.model.parameters import carriers, moving_frames
 from bough.sparsity import density
 from bough.tree import Tree
 

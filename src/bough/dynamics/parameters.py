@@ -25,7 +25,8 @@ from bough.compile.run.libraries import asarray, is_on_gpu
 from bough.dynamics.engine import CompiledFunction
 from bough.errors import ModelError, OptionError, unknown_option
 from bough.joints import PLACED, Mechanism
-from bough.model import Model, body_frames, check_physical, find_limbs, joint_frames, mark_limbs, own_freedoms
+from bough.model import Model, find_limbs, mark_limbs
+from bough.model.parameters import body_frames, check_physical, joint_frames, own_freedoms
 from bough.spatial import add3, get3, get9, get10, matmul3, put10, rigid_in, rotate
 from bough.types import FloatArray, Rows, Workspace
 

@@ -15,7 +15,8 @@ from bough.dynamics.newton_euler import acceleration_tensor, point_acceleration,
 from bough.dynamics.parameters import Seats
 from bough.dynamics.rnea import accelerate
 from bough.joints import Mechanism, by_freedom, freedom, move_joint
-from bough.model import Model, body_frames
+from bough.model import Model
+from bough.model.parameters import body_frames
 from bough.spatial import add3, angular, cross, dot3, fill, get3, get9, linear, motion_out, rotate_back
 from bough.types import IntArray, Motion, Rows, Vector, Workspace
 

@@ -11,8 +11,9 @@ import numpy as np
 from bough.arguments import explained
 from bough.errors import FileFormatError, ModelError
 from bough.io import LoadOptions, load
-from bough.model import Model, rigid, standard
-from bough.model.parameters import TO_USER
+from bough.model import Model
+from bough.model.bodies import rigid
+from bough.model.parameters import TO_USER, standard
 from bough.record import replacing
 from bough.spatial import rpy_matrix
 from bough.types import FloatArray

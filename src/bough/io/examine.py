@@ -10,17 +10,9 @@ import numpy as np
 from bough.errors import BoughError
 from bough.io.description import BodySaid, Description, joint_name
 from bough.joints import JOINTS
-from bough.model import (
-    MICRON_SQUARED,
-    NEARLY_PARALLEL,
-    PARALLEL,
-    TRIANGLE,
-    WORLD,
-    finite,
-    negative,
-    placement,
-    principal_moments,
-)
+from bough.model import WORLD
+from bough.model.bodies import MICRON_SQUARED, TRIANGLE, finite, negative, placement, principal_moments
+from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL
 from bough.types import FloatArray
 
 Severity = Literal["error", "warning", "note"]

@@ -17,7 +17,8 @@ from bough.io.description import BodySaid, Description
 from bough.io.weld import Weld, welded
 from bough.io.xml import Document
 from bough.joints import JOINTS
-from bough.model import CLOSURE_KINDS, GRAVITY, WORLD, Builder, Mimic, Model
+from bough.model import CLOSURE_KINDS, WORLD, Builder, Mimic, Model
+from bough.model.assemble import GRAVITY
 
 PackagePaths: TypeAlias = Sequence[str | os.PathLike[str]]
 

@@ -15,7 +15,8 @@ from bough.errors import FileFormatError, short
 from bough.io.description import BodySaid, ClosureSaid, Description, Place
 from bough.io.xml import Document
 from bough.joints import JOINTS, PRIMITIVES
-from bough.model import CLOSURE_KINDS, EYE, LARGEST, WORLD
+from bough.model import CLOSURE_KINDS, WORLD
+from bough.model.bodies import EYE, LARGEST
 from bough.spatial import rpy_matrix
 from bough.types import FloatArray
 

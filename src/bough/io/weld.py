@@ -12,7 +12,8 @@ import numpy.typing as npt
 from bough.errors import ModelError, UnknownNameError, short
 from bough.io.description import BodySaid, Description, Place, joint_name
 from bough.joints import JOINTS, PRIMITIVES
-from bough.model import EYE, placement, planar_frame, unknown
+from bough.model import unknown
+from bough.model.bodies import EYE, placement, planar_frame
 from bough.spatial import quaternion_matrix
 from bough.types import FloatArray
 

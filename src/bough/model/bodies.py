@@ -191,7 +191,7 @@ def check_inertias(names: Sequence[str], inertia: FloatArray, strict: bool) -> N
 def about_com(inertia: FloatArray) -> FloatArray:
     """(n, 3, 3): J - m (c.c 1 - c c')."""
     mass, h = inertia[:, 9], inertia[:, 6:9]
-    com = h / np.where(mass > 0.0, mass, 1.0)[:, None]
+    com = h / np.where(mass != 0.0, mass, 1.0)[:, None]
     ch = com[:, :, None] * h[:, None, :]
     J: FloatArray = inertia_matrix(inertia) - np.trace(ch, axis1=1, axis2=2)[:, None, None] * np.eye(3) + ch
     return J

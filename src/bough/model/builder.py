@@ -23,9 +23,7 @@ from bough.model.bodies import (
     checked_inertia,
     finite,
     placed,
-    placement,
     planar_frame,
-    rigid,
     unit_axes,
 )
 from bough.model.checks import check_leaves, check_massless, check_positive, check_turning
@@ -37,8 +35,6 @@ from bough.model.mimic import Tie, find_ties, free_parents
 from bough.model.model import Model
 from bough.model.parameters import TO_KERNEL
 from bough.types import FloatArray, IntArray
-
-__all__ = ["GRAVITY", "Builder", "Parts", "assemble", "frozen", "laid_inertia", "placement", "rigid"]
 
 Mimic = Literal["honour", "independent"]
 

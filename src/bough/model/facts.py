@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bough.model.parameters import carriers
-
-if TYPE_CHECKING:
-    from bough.model.model import Model
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bough.model.model import Model
-import hashlib
-from typing import TYPE_CHECKING
-
-from bough.joints.mechanism import OWN_FIELDS
-
-if TYPE_CHECKING:
-    from bough.model.model import Model
-from collections.abc import Mapping
-
 from bough.joints import JOINTS, PRIMITIVES
+from bough.joints.mechanism import OWN_FIELDS
 from bough.model.contents import Joints
+from bough.model.parameters import carriers
 from bough.types import FloatArray
+
+if TYPE_CHECKING:
+    from bough.model.model import Model
 
 
 def sizes_of(model: Model) -> dict[str, int]:
@@ -57,12 +47,9 @@ def digest(model: Model) -> str:
     return found.hexdigest()
 
 
-CONFIGURATIONS = ("q", "q0", "q1")
-
-
 def explain(joints: Joints, inputs: Mapping[str, FloatArray]) -> str | None:
     """The first quaternion among the inputs of one row that has no direction, by name of its joint; else None."""
-    for name in CONFIGURATIONS:
+    for name in ("q", "q0", "q1"):
         q = inputs.get(name)
         for joint in joints if q is not None else ():
             if any(PRIMITIVES[part].quaternion for part in JOINTS[joint.type]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.routine import Routine
-from bough.errors import OptionError, ShapeError, UnknownNameError
+from bough.errors import ModelError, OptionError, ShapeError, UnknownNameError
 from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
 from bough.model import parameters
-from bough.model.assemble import frozen
+from bough.model.assemble import frozen, laid_inertia
 from bough.model.base_parameters import grouped
+from bough.model.bodies import checked_inertia, placed
 from bough.model.contents import (
     Coupling,
     Frames,
@@ -28,6 +29,7 @@ from bough.model.contents import (
     ScalarJoints,
     freeze,
     place_of,
+    unknown,
 )
 from bough.model.coupling import coupled_parents, parents_in_order_of_v
 from bough.model.facts import digest, explain, listing, sizes_of, summary
@@ -233,9 +235,13 @@ class Model:
 
     def with_gravity(self, gravity: npt.ArrayLike) -> Model:
         """The same mechanism under another gravity (3,), for example none."""
-        from bough.model import edit  # needs the builder, which needs models
-
-        return edit.with_gravity(self, gravity)
+        try:
+            g = np.array(gravity, float)
+        except (TypeError, ValueError):
+            g = np.empty(0)
+        if g.shape != (3,) or not np.isfinite(g).all():
+            raise ModelError(f"gravity must be three finite numbers, got {gravity!r}")
+        return replace(self, mechanism=self.mechanism._replace(gravity=g))
 
     @cached_property
     def inertias(self) -> FloatArray:
@@ -265,27 +271,50 @@ class Model:
 
         What no rigid body has is refused by name, unless `check` is False.
         """
-        from bough.model import edit
-
-        return edit.with_inertias(self, inertias, check)
+        if isinstance(inertias, Mapping):
+            rows = np.array(self.inertias)
+            for name, row in inertias.items():
+                if name not in self.body_names:
+                    raise UnknownNameError(unknown("body", name, self.body_names))
+                what = f"the inertia of body {name!r}"
+                rows[self.body_names.index(name)] = parameters.check_shape(row, (10,), what)
+        else:
+            rows = parameters.check_shape(inertias, (len(self.joints), 10), "inertias")
+        if check:
+            parameters.check_physical(rows, self.body_names, "with_inertias")
+        laid = frozen(parameters.laid_inertias(self, rows))
+        return replace(self, mechanism=self.mechanism._replace(inertia=laid))
 
     def with_payload(
         self, frame: str, mass: float, com: npt.ArrayLike = (0.0, 0.0, 0.0), inertia: npt.ArrayLike | None = None
     ) -> Model:
         """The same mechanism with a mass welded to a frame: `com` (3,) and `inertia` (3, 3) about it in that frame."""
-        from bough.model import edit
-
-        return edit.with_payload(self, frame, mass, com, inertia)
+        k = self.frame(frame)
+        own = np.array(checked_inertia(f"the payload on {frame}", mass, com, inertia, strict=True))
+        body, R, p = int(self.frames.body[k]), self.frames.R[k], self.frames.p[k]
+        if body < 0:
+            raise ModelError(f"with_payload: frame {frame!r} belongs to the world, which does not move")
+        total = np.array(self.mechanism.inertia)
+        total[body] += laid_inertia(own[None], R.T[None], -(R.T @ p)[None])[0]
+        return replace(self, mechanism=self.mechanism._replace(inertia=frozen(total)))
 
     def with_frame(self, name: str, parent_frame: str, placement: Any = None) -> Model:
         """The same mechanism with one more named frame, at `placement` (as in `Builder.add_body`) in another."""
-        from bough.model import edit
-
-        return edit.with_frame(self, name, parent_frame, placement)
+        if not name or name in self.frame_names:
+            raise ModelError(f"with_frame: the name {name!r} is taken or empty")
+        k, f = self.frame(parent_frame), self.frames
+        R, p = placed(placement, name)
+        frames = Frames(
+            (*f.names, name),
+            frozen(np.append(f.body, f.body[k])),
+            frozen(np.concatenate([f.R, (f.R[k] @ R)[None]])),
+            frozen(np.concatenate([f.p, (f.p[k] + f.R[k] @ p)[None]])),
+        )
+        return replace(self, frames=frames)
 
     def welded_at(self, q: npt.ArrayLike, joints: Sequence[str]) -> Model:
         """The mechanism with these joints fixed where they are at q (nq,); their bodies remain as named frames."""
-        from bough.model import edit
+        from bough.model import edit  # needs the builder, which needs models
 
         return edit.welded_at(self, q, joints)
 

@@ -14,8 +14,7 @@ import numpy as np
 from bough.errors import ModelError, ShapeError
 from bough.joints import JOINTS, move_joint, origin_in_parent, turn_to_parent
 from bough.model.assemble import frozen, laid_inertia
-from bough.model.bodies import MICRON_SQUARED, ROUNDING, TRIANGLE
-from bough.spatial import inertia_matrix
+from bough.model.bodies import MICRON_SQUARED, ROUNDING, TRIANGLE, about_com
 from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -173,10 +172,10 @@ def check_shape(given: Any, shape: tuple[int, ...], what: str) -> FloatArray:
 def check_physical(given: FloatArray, names: tuple[str, ...], where: str) -> None:
     """Refuse, by the name of its body, an inertia that no rigid body has; `given` is (joints, 10)."""
     mass = given[:, 0]
-    J, ch = _about_center(given)
-    moments = np.linalg.eigvalsh(J)
+    moments = np.linalg.eigvalsh(about_com(given[:, TO_KERNEL]))
     # what the subtraction loses grows with the distance of the centre of mass
-    floor = 1e-12 * np.trace(ch, axis1=1, axis2=2) + MICRON_SQUARED * mass + ROUNDING * np.abs(moments[:, 2])
+    lost = 1e-12 * (given[:, 1:4] ** 2).sum(axis=1) / np.where(mass != 0.0, mass, 1.0)
+    floor = lost + MICRON_SQUARED * mass + ROUNDING * np.abs(moments[:, 2])
     wrong = [
         (mass < 0.0, "its mass is negative"),
         ((mass == 0.0) & (given[:, 1:] != 0.0).any(axis=1), "it has moments but no mass"),
@@ -194,17 +193,8 @@ def check_physical(given: FloatArray, names: tuple[str, ...], where: str) -> Non
             )
 
 
-def _about_center(given: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Inertias about the centres of mass (n, 3, 3), and m c c'."""
-    mass, h = given[:, 0], given[:, 1:4]
-    ch = h[:, :, None] * h[:, None, :] / np.where(mass != 0.0, mass, 1.0)[:, None, None]
-    J = inertia_matrix(given[:, TO_KERNEL])
-    return J - np.trace(ch, axis1=1, axis2=2)[:, None, None] * np.eye(3) + ch, ch
-
-
 def standard(given: FloatArray) -> list[tuple[float, FloatArray, FloatArray]]:
     """(mass, centre of mass, inertia about it) of each row of ten numbers."""
-    J, _ = _about_center(given)
-    mass = given[:, 0]
+    mass, J = given[:, 0], about_com(given[:, TO_KERNEL])
     com = given[:, 1:4] / np.where(mass != 0.0, mass, 1.0)[:, None]
     return [(float(m), c, I) for m, c, I in zip(mass, com, J, strict=True)]

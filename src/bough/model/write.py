@@ -87,7 +87,7 @@ class _Frame(NamedTuple):
 def fixed_frames(model: Model, parts: Iterable[Part]) -> list[_Frame]:
     """Named frames but the world and the moving bodies."""
     f = model.frames
-    names = {part.body: f.names.index(part.body) for part in parts}
+    names = {part.body: model.frame(part.body) for part in parts}
     carrier = {int(f.body[k]): (name, inverse(matrix(f.R[k], f.p[k]))) for name, k in names.items()}
     carrier[-1] = (WORLD, np.eye(4))
     found = []
@@ -234,7 +234,7 @@ def mjcf(model: Model) -> str:
     taken = {part.joint for part in parts}
     remarks = unsaid(model, ("spherical", "floating"), {"velocity limits": np.isfinite(model.limits.velocity)})
     # followers come last among the parts, and may carry others
-    waiting = sorted(parts, key=lambda part: int(model.frames.body[model.frames.names.index(part.body)]))
+    waiting = sorted(parts, key=lambda part: int(model.frames.body[model.frame(part.body)]))
     for part in waiting:
         if part.type not in MJCF_JOINTS:
             raise ModelError(f"to_mjcf: joint {part.joint!r} is {part.type}, a type that MJCF does not have")

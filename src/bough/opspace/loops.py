@@ -25,7 +25,8 @@ from bough.compile.executions import CompiledFunction
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import LOCK
 from bough.errors import ModelError, NumericalError, ShapeError, TaskError
-from bough.model import LoopClosure, Model, steps
+from bough.model import LoopClosure, Model
+from bough.model.parameters import steps
 from bough.opspace.aims import AimSet
 from bough.opspace.methods import Prepared
 from bough.opspace.methods.method import dof_tree

@@ -17,7 +17,9 @@ import numpy.typing as npt
 
 from bough.errors import ModelError, TooLargeError, short
 from bough.joints import FREE, TURN
-from bough.model import WORLD, Frames, JointLimits, Joints, Model, Numbered, Parts, Passive, assemble, slices
+from bough.model import WORLD, Frames, JointLimits, Joints, Model, Numbered, Passive
+from bough.model.assemble import Parts, assemble
+from bough.model.laid_frames import slices
 from bough.tree import Tree
 from bough.types import FloatArray, IntArray
 

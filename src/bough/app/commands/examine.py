@@ -85,7 +85,7 @@ def contents(molecule: Molecule) -> dict[str, Any]:
 def facts(model: Model) -> dict[str, Any]:
     """A model for machines."""
     from bough.app import show
-    from bough.model import carriers, moving_frames
+    from bough.model.parameters import carriers, moving_frames
 
     tree, joints = model.dof_tree, model.joints
     by_frame = dict(

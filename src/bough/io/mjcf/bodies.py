@@ -9,7 +9,7 @@ import numpy as np
 from bough.io.description import BodySaid, Place
 from bough.io.mjcf.names import Names
 from bough.joints import JOINTS, PRIMITIVES
-from bough.model import EYE
+from bough.model.bodies import EYE
 from bough.spatial import quaternion_matrix
 from bough.types import FloatArray
 

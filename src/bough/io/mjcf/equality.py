@@ -9,7 +9,7 @@ import numpy as np
 from bough.io.description import ClosureSaid, Place
 from bough.io.mjcf.bodies import rotation
 from bough.io.mjcf.names import Names
-from bough.model import EYE
+from bough.model.bodies import EYE
 
 CONNECT, WELD, JOINT, TENDON = range(4)  # mujoco.mjtEq; the others hold flexible bodies and distances
 SITE = 6  # mujoco.mjtObj

@@ -18,7 +18,7 @@ from bough.io.mjcf.notes import notes
 from bough.io.mjcf.size import check_size_and_files
 from bough.io.weld import welded
 from bough.io.xml import Document
-from bough.model import LARGEST
+from bough.model.bodies import LARGEST
 
 
 def read(document: Document, package_paths: Sequence[str | os.PathLike[str]] = ()) -> Description:

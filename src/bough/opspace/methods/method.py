@@ -15,7 +15,8 @@ from bough.compile.graph.program import Program
 from bough.compile.routine import Constants, FindTwins, Routine, trace
 from bough.dynamics.engine import CPU, Device
 from bough.dynamics.parameters import Parameters
-from bough.model import mark_limbs, parents_of_dofs
+from bough.model import mark_limbs
+from bough.model.coupling import parents_of_dofs
 from bough.opspace.sweeps.patterns import DofTree
 from bough.opspace.taskset import TaskSet
 from bough.tree import Tree

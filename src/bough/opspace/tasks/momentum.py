@@ -10,7 +10,8 @@ import numpy as np
 from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import unknown_option
-from bough.model import Model, body_frames
+from bough.model import Model
+from bough.model.parameters import body_frames
 from bough.opspace.sweeps import errors
 from bough.opspace.tasks.matrix import ANGULAR, LINEAR, WHOLE, Matrix, component_names
 from bough.opspace.tasks.seed import CENTER, MOMENTUM, Seed, angular_first
