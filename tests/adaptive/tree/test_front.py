@@ -10,6 +10,7 @@ import pytest
 import models
 from adaptive.linkages import random_forces, random_linkage, simulate, spread_masses
 from bough.adaptive import absolute_joint, absolute_linkage, relative_joint, relative_linkage
+from bough.zoo import cable
 from sizes import size
 
 MEASURES = (absolute_linkage, relative_linkage, absolute_joint, relative_joint)
@@ -190,3 +191,18 @@ def test_an_eps_below_the_noise_floor_is_clamped_with_a_warning():
     with pytest.warns(UserWarning, match="below the noise floor"):
         sim.accelerations()
     assert sim.error.eps == sim.stats.noise_floor > 1e-15
+
+
+@slow
+def test_a_uniform_cable_of_many_joints_keeps_its_tree():
+    """3 GB and a minute: rounding of so long a tree is not taken for unequal masses."""
+    model = cable(550_000)
+    forces = [(len(model.joints) - 1, [0.0, 1e-3, 0.0], None, "world")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim = simulate(model, model.neutral, forces, error=relative_linkage(1e-3))
+        found = sim.accelerations()
+    full = simulate(model, model.neutral, forces, method="aba").accelerations()
+    assert sim.stats.method == "adaptive"
+    assert sim.stats.joints < 0.1 * model.nv
+    assert np.linalg.norm(found - full) <= sim.stats.bound * np.linalg.norm(full) <= 1e-3 * np.linalg.norm(full)
