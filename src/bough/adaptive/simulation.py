@@ -99,7 +99,9 @@ def exclusive(method: M) -> M:
     @wraps(method)
     def guarded(self: Simulation, *args: Any, **options: Any) -> Any:
         if not self._lock.acquire(blocking=False):
-            raise SettingError(f"{method.__name__}: another thread uses this simulation; give each thread its own")
+            raise SettingError(
+                f"{method.__name__.strip('_')}: another thread uses this simulation; give each thread its own"
+            )
         try:
             return method(self, *args, **options)
         finally:
