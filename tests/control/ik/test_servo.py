@@ -39,12 +39,17 @@ def test_one_priority_is_bounded_least_squares(seed):
     assert v == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize(("size", "within"), [(1.5, 1.0), (3.0, 10.0)])
 @pytest.mark.parametrize("seed", range(10))
-def test_lower_priorities_stay_within_what_is_left(seed):
-    """The second priority and the objective against SLSQP on their definitions."""
+def test_lower_priorities_stay_within_what_is_left(seed, size, within):
+    """The second priority and the objective against SLSQP on their definitions.
+
+    Errors of size 3 are beyond what the box allows the first priority (by 3.8 in seed 3, with six of seven joints at
+    their limits): nearly dependent columns then let it give way by 1e-5.
+    """
     rng = np.random.default_rng(seed)
     n, rows, last = 7, 5, [2, 5, 5]
-    J, e, z = rng.normal(size=(rows, n)), 1.5 * rng.normal(size=rows), rng.normal(size=n)
+    J, e, z = rng.normal(size=(rows, n)), size * rng.normal(size=rows), rng.normal(size=n)
     low, high = np.full(n, -1.0), np.full(n, 1.0)
     v = servo(last, e, J, low, high, z)
     first = bounded(J[:2], e[:2], low, high)
@@ -59,8 +64,8 @@ def test_lower_priorities_stay_within_what_is_left(seed):
     keep = [{"type": "eq", "fun": lambda x: J @ (x - second), "jac": lambda x: J}]
     third = minimize(lambda x: (x - z) @ (x - z), second, constraints=keep, **how).x
     assert np.abs(v).max() <= 1.0
-    assert J[:2] @ v == pytest.approx(J[:2] @ first, abs=1e-6)
-    assert J @ v == pytest.approx(J @ second, abs=1e-4)
+    assert J[:2] @ v == pytest.approx(J[:2] @ first, abs=within * 1e-6 * (1.0 + np.abs(e).max()))
+    assert J @ v == pytest.approx(J @ second, abs=within * 1e-4)
     assert v == pytest.approx(third, abs=1e-3)
 
 
