@@ -12,6 +12,12 @@ from bough.model import Model
 from bough.types import FloatArray
 
 
+def joints_of_freedoms(model: Model) -> list[str]:
+    """The name of the joint of each degree of freedom."""
+    owner = {v: joint.name for joint in model.joints for v in range(joint.v.start, joint.v.stop)}
+    return [owner[v] for v in range(model.nv)]
+
+
 class LimitReport(NamedTuple):
     """What a command or a state exceeds: names of joints, and the largest torque over its limit."""
 
@@ -26,10 +32,8 @@ class LimitMonitor:
     """Says which joints are beyond their torque, position or velocity limits."""
 
     def __init__(self, model: Model) -> None:
-        limits, names = model.limits, [""] * model.nv
-        for joint in model.joints:
-            names[joint.v] = [joint.name] * (joint.v.stop - joint.v.start)
-        self._names, self._effort, self._speed = names, limits.effort, limits.velocity
+        limits = model.limits
+        self._names, self._effort, self._speed = joints_of_freedoms(model), limits.effort, limits.velocity
         self._q, self._v = model.scalar_joints
         self._lower, self._upper = limits.lower[self._v], limits.upper[self._v]
 
@@ -58,9 +62,7 @@ class AccelerationBounds:
         self._slowest, self._often = -self.speed, 1.0 / dt
         self._lower, self._upper = self.lower * self._rate, self.upper * self._rate
         self.limited = np.flatnonzero(np.isfinite(limits.effort) & model.actuated)
-        self.names = [""] * model.nv  # of the joint of each freedom
-        for joint in model.joints:
-            self.names[joint.v] = [joint.name] * (joint.v.stop - joint.v.start)
+        self.names = joints_of_freedoms(model)
 
     def __call__(self, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
         x, fastest, slowest = q[self.q] * self._rate, self.speed.copy(), self._slowest.copy()

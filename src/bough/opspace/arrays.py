@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from bough.compile.run.arrays import real_array
 from bough.compile.run.libraries import full, library_of
-from bough.dynamics.engine import Device
 from bough.errors import ShapeError
 from bough.types import RealArray
 
@@ -41,18 +40,16 @@ def alike(arrays: Sequence[Any], dtype: np.dtype[Any] | None) -> tuple[RealArray
         raise
 
 
-def beside(device: Device, q: Any, x: float) -> Any:
-    """A number as an array (1,) in the library, precision and place of q; nothing is copied from the host."""
-    return full((1,), x, q)
+def kept_beside(q: Any, x: float, kept: dict[Any, Any]) -> Any:
+    """A number as an array (1,) in the library, precision and place of q; nothing is copied from the host.
 
-
-def kept_beside(device: Device, q: Any, x: float, kept: dict[Any, Any]) -> Any:
-    """The same for a number that is always the same, made once: filling a tensor takes as long as a small kernel."""
+    It is always the same, and made once: filling a tensor takes as long as a small kernel.
+    """
     if library_of(q) != "torch":
-        return beside(device, q, x)
+        return full((1,), x, q)
     found = kept.get((q.device, q.dtype))
     if found is None:
-        found, cuda = beside(device, q, x), modules["torch"].cuda
+        found, cuda = full((1,), x, q), modules["torch"].cuda
         if not cuda.is_current_stream_capturing():  # what is recorded is not done yet
             cuda.current_stream(q.device).synchronize()  # for all streams
             kept[q.device, q.dtype] = found

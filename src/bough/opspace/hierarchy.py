@@ -17,6 +17,7 @@ from bough.arguments import explained
 from bough.errors import TaskError
 from bough.opspace.singular import check_threshold
 from bough.opspace.space import OperationalSpace
+from bough.opspace.state import apply
 from bough.types import RealArray
 
 
@@ -49,7 +50,7 @@ class Hierarchy:
         missing = [name for name in space.tasks.names if listed.count(name) != 1]
         if missing:
             raise TaskError(f"task {missing[0]!r} is in {listed.count(missing[0])} levels: expected exactly one")
-        rows = [np.concatenate([_rows(space.tasks.slices[name]) for name in level]) for level in names]
+        rows = [np.r_[tuple(space.tasks.slices[name] for name in level)] for level in names]
         self.order = np.concatenate(rows)
         ends = np.cumsum([len(r) for r in rows])
         self.levels = [slice(int(end) - len(r), int(end)) for r, end in zip(rows, ends, strict=True)]
@@ -61,12 +62,12 @@ class Hierarchy:
         f, reached = np.zeros(wanted.shape), np.zeros(wanted.shape)
         for level, Dk, inverse in zip(self.levels, D, inverses, strict=True):
             # what higher levels already do to this one: rows of L times D f
-            carried = _apply(L[..., level, : level.start], reached[..., : level.start])
-            f[..., level] = _apply(inverse, wanted[..., level] - carried)
-            reached[..., level] = _apply(Dk, f[..., level])
+            carried = apply(L[..., level, : level.start], reached[..., : level.start])
+            f[..., level] = apply(inverse, wanted[..., level] - carried)
+            reached[..., level] = apply(Dk, f[..., level])
         force, acceleration = np.empty_like(f), np.empty_like(f)
         force[..., self.order] = np.linalg.solve(np.swapaxes(L, -1, -2), f[..., None])[..., 0]
-        acceleration[..., self.order] = _apply(L, reached)
+        acceleration[..., self.order] = apply(L, reached)
         given = np.asarray(Lam_inv).dtype
         return Prioritised(force.astype(given), (acceleration + bias).astype(given), np.stack(ranks, axis=-1))
 
@@ -99,11 +100,3 @@ class Hierarchy:
         inverse = np.where(keep, 1.0 / np.where(keep, values, 1.0), 0.0)
         core = (vectors * inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2)
         return core / scale, np.count_nonzero(keep, axis=-1)
-
-
-def _rows(rows: slice) -> npt.NDArray[np.int64]:
-    return np.arange(rows.start, rows.stop)
-
-
-def _apply(A: RealArray, x: RealArray) -> RealArray:
-    return (A @ x[..., None])[..., 0]

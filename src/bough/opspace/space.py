@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.compile.run.arrays import real_array
+from bough.compile.run.libraries import full
 from bough.compile.settings import on_threads
 from bough.dynamics import gradients
 from bough.dynamics.dynamics import Dynamics
@@ -21,7 +22,7 @@ from bough.dynamics.parameters import SHAPES
 from bough.errors import TaskError, unknown_option
 from bough.model import Model
 from bough.opspace import singular as choices
-from bough.opspace.arrays import alike, beside, checked_dtype, kept_beside
+from bough.opspace.arrays import alike, checked_dtype, kept_beside
 from bough.opspace.functions import Functions, by_rows, damping_of, export_c, parameters_of
 from bough.opspace.gradients import SpaceGradients
 from bough.opspace.methods import METHODS
@@ -152,7 +153,7 @@ class OperationalSpace:
         """Lambda (m, m); on a GPU, where nothing can be refused row by row, it is damped as `torques` are."""
         if self.device.is_gpu:
             Lam_inv = self.inverse_inertia(q, **given)
-            amount = kept_beside(self.device, Lam_inv, self.usual_damping, self._numbers)
+            amount = kept_beside(Lam_inv, self.usual_damping, self._numbers)
             found: RealArray = self.function("invert").call(Lam_inv, amount, 0 * Lam_inv[..., 0])[0]
             return found
         with on_threads(threads):
@@ -174,9 +175,9 @@ class OperationalSpace:
         v = v if hasattr(v, "dtype") else np.asarray(v, float)
         arrays = self.inputs(q, v, acceleration, 0 * v if tau0 is None else tau0)
         if damping is None:
-            amount = kept_beside(self.device, arrays[0], self.usual_damping, self._numbers)
+            amount = kept_beside(arrays[0], self.usual_damping, self._numbers)
         else:
-            amount = beside(self.device, arrays[0], damping_of(self, "torques", damping))
+            amount = full((1,), damping_of(self, "torques", damping), arrays[0])
         return self.function("torques", given).call(*arrays, amount, **given)
 
     @cached_property
