@@ -295,26 +295,30 @@ class Solver:
         qdd = self.inputs.shared.qdd
         if not self.changes.solution:
             return qdd
-        joints = float(len(self.inputs.model.joints))
         self.examine()
-        if self.is_plain:
-            self.solve_plainly()
-            self.cost = replace(self.cost, method="aba", joints=joints)
-        elif self.is_exact:
-            self.ready_tree().solve_exactly()
-            self.cost = replace(self.cost, method=self._tree_method, joints=joints)
-        elif self.region is not None:
+        plainly, joints, tree = self.is_plain, float(len(self.inputs.model.joints)), None
+        if not (plainly or self.is_exact or self.region is None):
             self.region.ready()
-            self.region.solve()
-            self.cost = replace(self.cost, method="adaptive", joints=float(self.region.joints))
-        else:
-            self.ready_tree().refine(self.error)
-            self.cost = replace(self.cost, method="adaptive", joints=math.nan)
-        tree = self.tree if not (self.is_plain or self.is_exact or self.region) else None
+        self.find(plainly)
+        if not (plainly or self.is_exact):
+            tree = self.tree if self.region is None else None
+            joints = math.nan if self.region is None else float(self.region.joints)
+        self.cost = replace(self.cost, method="aba" if plainly else self._tree_method, joints=joints)
         if not math.isfinite(float(np.abs(qdd).sum() if tree is None else tree.front.value[ROOT])):
             raise self.no_number()
         self.changes.solution = False
         return qdd
+
+    def find(self, plainly: bool) -> None:
+        """Accelerations of all joints, or of those that are active, by the engine that serves."""
+        if plainly:
+            self.solve_plainly()
+        elif self.is_exact:
+            self.ready_tree().solve_exactly()
+        elif self.region is not None:
+            self.region.solve()
+        else:
+            self.ready_tree().refine(self.error)
 
     @property
     def _tree_method(self) -> str:

@@ -430,14 +430,7 @@ class Stepper:
         solver = self.solver
         if self._known:
             return
-        if plainly:
-            solver.solve_plainly()
-        elif solver.is_exact:
-            solver.ready_tree().solve_exactly()
-        elif solver.region is not None:
-            solver.region.solve()
-        else:
-            solver.ready_tree().refine(solver.error)
+        solver.find(plainly)
         if plainly or solver.is_exact:
             self._known = self._question(plainly)
 
