@@ -127,7 +127,8 @@ def refuse_beyond_reach(m: Mechanism, lp: LoopRows, q: FloatArray, names: Sequen
     The bodies of a loop are sides of a polygon whose corners are its joints and its closing point: none may be longer
     than all others together. Loops with joints that slide, or with a closing point that does, are not looked at.
     """
-    poses = np.zeros((len(m.parent), 12))
+    poses = np.zeros((len(m.parent) + 1, 12))
+    poses[-1] = np.eye(4, 3).ravel()  # of the ground, -1
     compiled(world_poses)(m, q, np.zeros_like(poses), poses)
     rounding = ROUNDING * float(np.abs(poses[:, 9:]).max(initial=0.0))
     for c in range(len(lp.meet)):
@@ -145,18 +146,13 @@ def _sides(m: Mechanism, lp: LoopRows, poses: FloatArray, c: int) -> list[float]
         return []
     sides, ends = [], []
     for side in (0, 1):
-        i, corner = int(lp.body[c, side]), lp.frame[2 * c + side, 9:]
+        i = int(lp.body[c, side])
+        corner = poses[i, 9:] + poses[i, :9].reshape(3, 3) @ lp.frame[2 * c + side, 9:]
         while i != lp.meet[c]:
             keeps = m.kind[i] == BALL or (m.kind[i] == TURN and m.pitch[m.dof[i]] == 0.0)
             if not keeps:
                 return []
-            sides.append(float(np.linalg.norm(corner)))
-            p = int(m.parent[i])
-            R, origin = _pose(poses[p]) if p >= 0 else (np.eye(3), np.zeros(3))
-            i, corner = p, R.T @ (poses[i, 9:] - origin)
+            sides.append(float(np.linalg.norm(corner - poses[i, 9:])))
+            i, corner = int(m.parent[i]), poses[i, 9:]
         ends.append(corner)
     return [*sides, float(np.linalg.norm(ends[0] - ends[1]))]
-
-
-def _pose(row: FloatArray) -> tuple[FloatArray, FloatArray]:
-    return row[:9].reshape(3, 3), row[9:]

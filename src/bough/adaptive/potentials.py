@@ -202,11 +202,6 @@ class Potentials:
         """Whether joints are free of potentials."""
         return len(self.springs.kind) == 0
 
-    @property
-    def depends_on_h(self) -> bool:
-        """Whether the equations of a step depend on its size."""
-        return self._damped or not self.none
-
     def _compose(self) -> Springs:
         """All terms in the order of freedoms: the model's springs, then those that were set."""
         terms = joined([self._own, self._set])
@@ -271,7 +266,7 @@ class Potentials:
 
     def set_step(self, h: float) -> bool:
         """Steps of this size follow; returns whether equations change by that."""
-        if h == self._h[0] or not self.depends_on_h:
+        if h == self._h[0] or (self.none and not self._damped):
             return False
         longest = self._set.max_h.min(initial=math.inf)
         if h > longest:

@@ -40,7 +40,7 @@ from bough.spatial import add6, cross, dot6, get6, join, motion_out, put6, rigid
 from bough.types import Force, Motion, Rows, Scalar
 
 # What a choice counts
-OPEN, FRONT, CLOSED, FRESH, FITS = range(5)
+OPEN, FRONT, CLOSED, FRESH = range(4)
 
 
 class Rule(NamedTuple):

@@ -181,16 +181,11 @@ def make_state(model: Model, plan: Blueprint, link: Linkage, metric: FloatArray,
 
 
 def scratch_space() -> FloatArray:
-    """Room in which one thread works on a node."""
-    return _aligned(BLOCKS, 6, WIDTH)
-
-
-def _aligned(*shape: int) -> FloatArray:
-    """Zeros at the beginning of a cache line, so that no row lies across two."""
-    size = int(np.prod(shape))
+    """Room in which a node is computed. It begins with a cache line, so that no row lies across two."""
+    size = BLOCKS * 6 * WIDTH
     room = np.zeros(size + 8)
     start = -(room.ctypes.data // 8) % 8
-    return room[start : start + size].reshape(shape)
+    return room[start : start + size].reshape(BLOCKS, 6, WIDTH)
 
 
 # How kernels read a plan
