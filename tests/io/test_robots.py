@@ -15,7 +15,7 @@ from bough.dynamics.crba import MASS_MATRIX
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, FileFormatError, ModelError, UnknownNameError
 from bough.io import doctor, load
-from bough.model.limbs import twin_limbs
+from bough.model.limbs import identical_limbs
 from bough.model.model import Model
 from models import Body
 from robots import urdfs
@@ -106,7 +106,7 @@ WITH_TWINS = ("g1_29dof_rev_1_0.urdf", "talos_reduced.urdf", "anymal.urdf", "all
 def test_limbs_side_by_side_agree_with_pinocchio(name: str) -> None:
     """Single calls of specialised code, in which legs, arms or fingers share instructions."""
     model = load(ROBOTS[name], floating_base=True, mimic="independent")
-    assert twin_limbs(model.mechanism)
+    assert identical_limbs(model.mechanism)
     check_against_pinocchio(model, ROBOTS[name], True, general=False)
 
 

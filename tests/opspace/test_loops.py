@@ -46,7 +46,7 @@ def test_mobility_and_redundancy():
     assert mobility(model, q) == (1, 2, 3, 1)
     assert mobility(slider_crank(), close_loops(slider_crank(), [0.7, -0.1, 0.9]).q) == (1, 2, 3, 1)
     rigid = Loops(four_bar(kind="weld")).mobility(q)
-    assert (rigid.freedoms, rigid.rank, rigid.redundant) == (0, 3, 3)
+    assert (rigid.dofs, rigid.rank, rigid.redundant) == (0, 3, 3)
 
 
 def test_a_singular_four_bar_closes_too():

@@ -14,7 +14,7 @@ from rich.tree import Tree as Branches
 from bough.compile.graph.program import OperationCount
 from bough.compile.run.cache import fetch, source_digest
 from bough.model import WORLD, Model
-from bough.model.limbs import twin_limbs
+from bough.model.limbs import identical_limbs
 from bough.model.parameters import carriers, moving_frames
 from bough.sparsity import density
 from bough.tree import Tree
@@ -26,7 +26,7 @@ PLAIN_HALVES, PLAIN_SHADES = " '.:", " .:*#"  # for terminals that cannot show t
 
 def summary(model: Model) -> Table:
     """The numbers that describe a model and what its branches save."""
-    tree, twins = model.dof_tree, twin_limbs(model.mechanism)
+    tree, twins = model.dof_tree, identical_limbs(model.mechanism)
     table = Table(show_header=False, box=None, padding=(0, 2))
     dense = tree.n * (tree.n**2 - 1) // 6
     rows = {
@@ -40,7 +40,7 @@ def summary(model: Model) -> Table:
         "D1": f"{tree.D1:,} nonzeros of H below the diagonal; dense {tree.n * (tree.n - 1) // 2:,}",
         "D2": f"{tree.D2:,} multiplications to factorize H; dense {dense:,}",
         "density": f"{tree.density:.1%} of H",
-        "limbs alike": alike(twins),
+        "identical limbs": alike(twins),
         "hash": model.hash[:12],
     }
     if not model.closures:
@@ -51,7 +51,7 @@ def summary(model: Model) -> Table:
 
 
 def alike(twins: list[tuple[int, int]]) -> str:
-    """Limbs that are alike, in words: how many hang on one body, of how many joints each, and how often that is so."""
+    """Identical limbs, in words: how many hang on one body, of how many joints each, and how often that is so."""
     often = [
         f"{limbs} of {joints} joint{'s' * (joints != 1)}" + f" on {count} bodies" * (count > 1)
         for (limbs, joints), count in Counter(twins).items()

@@ -26,7 +26,7 @@ from bough.dynamics.engine import CompiledFunction
 from bough.errors import ModelError, OptionError, unknown_option
 from bough.joints import PLACED, Mechanism
 from bough.model import Model, find_limbs, mark_limbs
-from bough.model.parameters import body_frames, check_physical, joint_frames, own_freedoms
+from bough.model.parameters import body_frames, check_physical, joint_frames, own_dofs
 from bough.spatial import add3, get3, get9, get10, matmul3, put10, rigid_in, rotate
 from bough.types import FloatArray, Rows, Workspace
 
@@ -74,7 +74,7 @@ def seats_of(model: Model, inputs: Sequence[str]) -> Seats:
     """The constants of a parametrised routine, after the mechanism."""
     body, R, p = body_frames(model)
     own = np.zeros(len(model.mechanism.v_index), np.int64)
-    own[own_freedoms(model)] = 1
+    own[own_dofs(model)] = 1
     n = len(body)
     first, up, down, _ = joint_frames(model) if "placement" in inputs else (body, *np.tile(np.eye(4), (3, n, 1, 1)))
     kind = np.array(model.mechanism.fixed_kind)

@@ -37,7 +37,7 @@ def find_limbs(m: Mechanism) -> tuple[list[Limb], list[int]]:
     return limb, place
 
 
-def twin_limbs(m: Mechanism) -> list[tuple[int, int]]:
+def identical_limbs(m: Mechanism) -> list[tuple[int, int]]:
     """(how many, joints of each) for every kind of limbs that are alike and hang on one body of the trunk."""
     found: Counter[tuple[int, int]] = Counter(path[0][0] for path in find_limbs(m)[0] if path)
     kinds: dict[int, list[int]] = defaultdict(list)

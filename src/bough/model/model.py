@@ -141,7 +141,7 @@ class Model:
     @cached_property
     def leading(self) -> IntArray:
         """(nv,) the kernels' degree of freedom behind each entry of v; mimic joints follow one of these."""
-        own, found = parameters.own_freedoms(self), np.empty(self.nv, np.int64)
+        own, found = parameters.own_dofs(self), np.empty(self.nv, np.int64)
         found[self.mechanism.v_index[own]] = own
         return frozen(found)
 

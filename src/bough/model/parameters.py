@@ -96,12 +96,12 @@ def laid_inertias(model: Model, given: FloatArray) -> FloatArray:
 def armature(model: Model) -> FloatArray:
     """(nv,) of the independent joints; rotors of mimic joints are not among them."""
     m, found = model.mechanism, np.zeros(model.nv)
-    own = own_freedoms(model)
+    own = own_dofs(model)
     found[m.v_index[own]] = m.armature[own]
     return frozen(found)
 
 
-def own_freedoms(model: Model) -> IntArray:
+def own_dofs(model: Model) -> IntArray:
     """The kernels' degrees of freedom but those of mimic joints."""
     m = model.mechanism
     if not model.couplings:

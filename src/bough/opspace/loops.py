@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -49,12 +50,18 @@ PROGRESS = 1e-3  # of the squared gap of closed loops: a step that gains less is
 
 
 class Mobility(NamedTuple):
-    """How a mechanism can move at one configuration: `freedoms` = nv - rank, `redundant` = rows - rank."""
+    """How a mechanism can move at one configuration: `dofs` = nv - rank, `redundant` = rows - rank."""
 
-    freedoms: int
+    dofs: int
     rank: int
     rows: int
     redundant: int
+
+    @property
+    def freedoms(self) -> int:
+        """The former name of `dofs`."""
+        warn("Mobility.freedoms is called dofs now", DeprecationWarning, stacklevel=2)
+        return self.dofs
 
 
 class ClosedLoops(NamedTuple):

@@ -22,7 +22,7 @@ from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.rnea import BIAS
 from bough.errors import ModelError, NumericalError
 from bough.model.builder import Builder
-from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
+from bough.model.limbs import find_limbs, identical_limbs, mark_limbs
 from compile.emit.test_llvm import run
 from models import JOINT_TYPES, random_twin
 from strategies import regular_parents, seeds
@@ -70,9 +70,9 @@ def test_four_limbs_of_a_humanoid():
 
 
 def test_limbs_are_counted_by_kind():
-    assert twin_limbs(zoo.humanoid().mechanism) == [(4, 6)]
-    assert twin_limbs(zoo.asimo().mechanism) == [(2, 9), (2, 6)]
-    assert twin_limbs(zoo.chain(5).mechanism) == []
+    assert identical_limbs(zoo.humanoid().mechanism) == [(4, 6)]
+    assert identical_limbs(zoo.asimo().mechanism) == [(2, 9), (2, 6)]
+    assert identical_limbs(zoo.chain(5).mechanism) == []
 
 
 def test_limbs_of_limbs():
@@ -90,7 +90,7 @@ def test_limbs_of_limbs():
 
 
 def test_a_chain_has_no_twins():
-    assert not twin_limbs(zoo.chain(9).mechanism)
+    assert not identical_limbs(zoo.chain(9).mechanism)
     assert mark_limbs((zoo.chain(9).mechanism,)) is None
 
 
@@ -99,7 +99,7 @@ def test_joints_of_other_types_are_no_twins():
     builder.add_body("trunk", "world", "floating", mass=1.0, inertia=np.eye(3))
     builder.add_body("left", "trunk", "revolute", mass=1.0, inertia=np.eye(3))
     builder.add_body("right", "trunk", "prismatic", mass=1.0, inertia=np.eye(3))
-    assert not twin_limbs(builder.build().mechanism)
+    assert not identical_limbs(builder.build().mechanism)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""Words of the house that no reader would search for stay out of public names and of the pages for users.
+
+Only words without an honest other use are listed; the field's own word stands beside each.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import bough
+
+ROOT = Path(__file__).parents[1]
+CONTRIBUTORS = ("architecture.md", "kernels.md", "reproduction.md")
+PAGES = [
+    ROOT / "README.md",
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.name not in CONTRIBUTORS and "_build" not in p.parts),
+]
+WORDS = {
+    r"(?<!degrees of )(?<!degree of )freedoms?": "degree of freedom, DoF",
+    r"cards?": "GPU",
+    r"plain (?:aba |rnea )?steps?": "full step",
+    r"pictures? a second": "frames per second",
+    r"limbs alike|twins?": "identical limbs",
+    r"tips? held": "constrained end effectors",
+    r"witness(?:es)?": "reference",
+    r"survey(?:s|ed)?": "bound evaluation",
+    r"blueprints?": "assembly layout",
+    r"crew|hired|lend|lent": "thread pool, worker, bind",
+    r"mover|chooser": "stepper, active-set selection",
+    r"abroad|handed over": "foreign layout, exported",
+    r"felt": "unchecked input",
+    r"is dear": "weight",
+}
+NAMES = {"freedom", "freedoms", "card", "cards", "twin", "twins", "witness", "blueprint", "crew", "hired", "mover",
+         "chooser", "abroad", "felt"}  # fmt: skip
+INSIDE = ("joints", "compile")  # packages for contributors, whose kernels speak for themselves
+FORMER = {"Mobility.freedoms"}  # they warn
+GENERATED = re.compile(r"<!-- begin .*?<!-- end", re.DOTALL)  # labels of recorded runs
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+CARDS = re.compile(r"::::\{container\} cards?|:::\{container\} cards?|\{container\} cards?|four cards")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_use_the_words_of_the_field(page):
+    text = CODE.sub("", CARDS.sub("", GENERATED.sub("", page.read_text())))
+    found = {match[0]: say for word, say in WORDS.items() for match in re.finditer(rf"\b(?:{word})\b", text)}
+    assert found == {}
+
+
+def public_names():
+    """Names at the doors, and those of members and parameters."""
+    for package in sorted(set(bough._PACKAGES) - set(INSIDE)):
+        door = getattr(bough, package)
+        for name in getattr(door, "__all__", ()):
+            found = getattr(door, name)
+            yield name
+            if inspect.isclass(found):
+                yield from (f"{name}.{member}" for member in dir(found) if not member.startswith("_"))
+            if inspect.isclass(found) or inspect.isfunction(found):
+                yield from (f"{name}({parameter})" for parameter in parameters(found))
+
+
+def parameters(found):
+    try:
+        return inspect.signature(found).parameters
+    except (ValueError, TypeError):
+        return ()
+
+
+def test_public_names_use_the_words_of_the_field():
+    wrong = {n for n in public_names() if {w.lower() for w in re.findall(r"[A-Z]?[a-z]+", n.split(".")[-1])} & NAMES}
+    assert wrong == FORMER
+
+
+def test_sentences_are_short():
+    """Below 30 words on average on every page."""
+    for page in PAGES:
+        text = CODE.sub("x", GENERATED.sub("", page.read_text()))
+        prose = "\n".join(line for line in text.splitlines() if not line.startswith(("|", "#", ":", "<", "!")))
+        sentences = [s.split() for s in re.split(r"(?<=[.:;?!])\s+|\n\n|\n- ", prose) if len(s.split()) > 2]
+        if sentences:
+            assert sum(map(len, sentences)) / len(sentences) < 30, page.name
