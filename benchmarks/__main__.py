@@ -168,7 +168,7 @@ def summarise(docs: Path) -> None:
     STORY.write_text(json.dumps(overview.story(results), indent=1) + "\n")
     scaled = results / "scale.json"
     if scaled.exists():
-        plots.scaling(report.recorded(results, "scale"), docs / "scaling.png")
+        plots.scaling(report.recorded(results, "scale"), docs / "scaling.svg")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def slopes(rows: list[Timing]) -> dict[tuple[str, str], tuple[float, float]]:
 
 
 def scaling(rows: list[Timing], path: Path) -> bool:
-    """Draw times against n with the slopes of the operation counts; False where matplotlib is missing."""
+    """Draw times per joint against n with the slopes of the operation counts; False where matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -59,17 +59,18 @@ def scaling(rows: list[Timing], path: Path) -> bool:
         if axes.has_data():
             axes.plot([], [], ":", color="#555555", linewidth=1.2, label="predicted, over the last decade")
             axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16))
-    each["forward dynamics"].set_ylabel("seconds a call")
-    canvas.savefig(path, dpi=130, metadata={"Software": None})
+    each["forward dynamics"].set_ylabel("microseconds per joint")
+    canvas.savefig(path, metadata={"Date": None})
     return True
 
 
 def draw(axes: Any, key: tuple[str, str], line: Line, slope: tuple[float, float] | None) -> None:
     """Points as measured, and a dotted line of the predicted slope through the last."""
-    n, seconds = np.array(sorted(line)), np.array([line[k] for k in sorted(line)])
+    n = np.array(sorted(line))
+    each = 1e6 * np.array([line[k] for k in sorted(line)]) / n
     label = key[0]
     if slope is not None:
         label += f": n^{slope[0]:.2f}, predicted {slope[1]:.2f}"
         part = n[n * 10.5 >= n[-1]]
-        axes.loglog(part, seconds[-1] * (part / n[-1]) ** slope[1], ":", color="#555555", linewidth=1.2, zorder=3)
-    axes.loglog(n, seconds, marker=MARKERS[key[1]], color=COLOURS[key[0]], markersize=4.5, linewidth=1.5, label=label)
+        axes.loglog(part, each[-1] * (part / n[-1]) ** (slope[1] - 1.0), ":", color="#555555", linewidth=1.2, zorder=3)
+    axes.loglog(n, each, marker=MARKERS[key[1]], color=COLOURS[key[0]], markersize=4.5, linewidth=1.5, label=label)

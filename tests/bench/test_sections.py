@@ -32,8 +32,8 @@ def test_a_picture_of_scaling(tmp_path):
     ]
     assert plots.lines(rows) == {("chain", "forward dynamics"): {100: pytest.approx(1e-5), 1000: pytest.approx(1e-4)}}
     pytest.importorskip("matplotlib")
-    assert plots.scaling(rows, tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    assert plots.scaling(rows, tmp_path / "picture.svg")
+    assert (tmp_path / "picture.svg").read_bytes().startswith(b"\x89PNG")
 
 
 def test_sections_that_cannot_run_here_are_left_out(monkeypatch, tmp_path):

@@ -145,11 +145,7 @@ def _joints(scene: Scene) -> dict[str, Any]:
 
 def _bodies(scene: Scene) -> dict[str, Any]:
     """What a click on a body tells: its name and mass."""
-    model = scene.model
-    names = [""] * len(scene.links.parent)
-    for name, body in zip(model.body_names, np.asarray(model.frames.body)[model.body_frames].tolist(), strict=True):
-        names[body] = name
-    return {"names": names, "mass": packed(model.mechanism.inertia[:, 9], "f4")}
+    return {"names": scene.labels(), "mass": packed(scene.model.mechanism.inertia[:, 9], "f4")}
 
 
 def _kept(scene: Scene) -> npt.NDArray[np.int64]:

@@ -147,6 +147,26 @@ class Scene:
             file.write(self.html().encode())
         return Path(path)
 
+    def save_rerun(self, path: str | Path) -> Path:
+        """Write the scene and its motion as .rrd, for the viewer of Rerun (extra `rerun`)."""
+        from bough.view.exports import save_rerun
+
+        return save_rerun(self, path)
+
+    def save_mcap(self, path: str | Path) -> Path:
+        """Write the scene and its motion as .mcap, for Foxglove (extra `mcap`)."""
+        from bough.view.exports import save_mcap
+
+        return save_mcap(self, path)
+
+    def labels(self) -> list[str]:
+        """(N,) names of all bodies; of those that have none, numbers."""
+        found = [f"body {k}" for k in range(len(self.links.parent))]
+        bodies = np.asarray(self.model.frames.body)[self.model.body_frames]
+        for name, body in zip(self.model.body_names, bodies.tolist(), strict=True):
+            found[body] = name
+        return found
+
     def _repr_html_(self) -> str:
         """For notebooks: the page in a frame."""
         from html import escape

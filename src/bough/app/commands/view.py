@@ -27,6 +27,8 @@ def view(
     html: Html = None,
     screenshot: Screenshot = None,
     video: Annotated[Path | None, typer.Option(help="Write a recording as .gif or .mp4 (extra `video`).")] = None,
+    rerun: Annotated[Path | None, typer.Option(help="Write an .rrd file for Rerun (extra `rerun`).")] = None,
+    mcap: Annotated[Path | None, typer.Option(help="Write an .mcap file for Foxglove (extra `mcap`).")] = None,
     of: Annotated[str | None, typer.Option("--of", help="The model of a recording that does not say it.")] = None,
     sample: Annotated[int | None, typer.Option(min=0, help="Which sample of a recording a screenshot shows.")] = None,
     state: Annotated[int, typer.Option(min=0, help="Which of many recorded states.")] = 0,
@@ -37,12 +39,12 @@ def view(
     """Look at a model or a recording: live, as a page, or a picture.
 
     MODEL may be an .npz or .parquet file that `simulate` or `settle` recorded. Without --html,
-    --screenshot and --video it is shown live in the browser (pip install 'bough[viewer]').
+    --screenshot and other files it is shown live in the browser (pip install 'bough[viewer]').
     """
     from bough.record import check_folder
 
     wide_high = pixels(size)
-    for file in (html, screenshot, video):
+    for file in (html, screenshot, video, rerun, mcap):
         if file is not None:
             check_folder(file)
     with working("making the scene"):
@@ -58,7 +60,11 @@ def view(
             found.screenshot(screenshot, size=wide_high, sample=checked_sample(found, sample))
         if video is not None:
             found.video(video, size=wide_high)
-    written = [path for path in (html, screenshot, video) if path is not None]
+        if rerun is not None:
+            found.save_rerun(rerun)
+        if mcap is not None:
+            found.save_mcap(mcap)
+    written = [path for path in (html, screenshot, video, rerun, mcap) if path is not None]
     pieces = sum(len(part) for part in found.shapes)
     if json:
         samples = len(found.motion.time) if found.motion else None

@@ -19,6 +19,7 @@ from bough.view.scene import Scene
 from bough.view.shapes import unit
 
 MOST_SLIDERS = 60
+BASE = ("x, m", "y, m", "z, m", "turn x, rad", "turn y, rad", "turn z, rad")  # in the frame of the base
 WORDS = "the inertia that a push at the frame feels"
 LARGEST_SPACE = 300  # degrees of freedom up to which Lambda is shown
 
@@ -85,7 +86,15 @@ class Sliders:
         names = self.model.dof_names
         shown = [k for k, name in enumerate(names) if word.lower() in name.lower()][:MOST_SLIDERS]
         with self.folder:
-            self.handles = {k: self._slider(k, names[k]) for k in shown}
+            self.handles = {k: self._slider(k, self._label(k, names[k])) for k in shown}
+
+    def _label(self, k: int, name: str) -> str:
+        """The name of a degree of freedom with its unit; of a floating base, what it moves."""
+        joint = next(joint for joint in self.model.joints if joint.v.start <= k < joint.v.stop)
+        if joint.type == "floating":
+            return f"{joint.name} {BASE[k - joint.v.start]}"
+        slides = joint.type == "prismatic" or (joint.type == "planar" and k < joint.v.stop - 1)
+        return f"{name}, {'m' if slides else 'rad'}"
 
     def _slider(self, k: int, name: str) -> Any:
         low, high = float(self.low[k]), float(self.high[k])

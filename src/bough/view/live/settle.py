@@ -42,8 +42,8 @@ class Settling:
         gui, names = self.server.gui, self.model.body_names
         with gui.add_folder("Settle adaptively", expand_by_default=self.model.nv > MOST_SLIDERS):
             self.run = gui.add_checkbox("run", False)
-            self.eps = gui.add_slider("error, log10", -4.0, 0.0, 0.1, -1.0)
-            self.step = gui.add_slider("step, log10 of s", -4.0, 0.0, 0.1, -2.0)
+            self.eps = gui.add_slider("allowed error", 0.001, 1.0, 0.001, 0.1)
+            self.step = gui.add_slider("step, s", 0.001, 1.0, 0.001, 0.01)
             self.gravity = gui.add_checkbox("gravity", False)
             self.body: Any = (
                 gui.add_dropdown("force on", names, initial_value=names[-1])
@@ -51,8 +51,7 @@ class Settling:
                 else gui.add_text("force on", names[-1])
             )
             mean = max(self.model.total_mass / len(names), 1e-9)
-            usual = round(float(np.clip(np.log10(STIFF * mean), -3.0, 4.0)), 1)
-            self.pull = gui.add_slider("newtons a metre, log10", -3.0, 4.0, 0.1, usual)
+            self.pull = gui.add_number("pull, N/m", float(f"{STIFF * mean:.2g}"), min=0.0)
             self.text = gui.add_markdown("when it runs, drag the handle in the scene: the force points to it")
             words = ("joints computed", "error bound")
             self.plots = [plotted(self.server, np.arange(2.0), {word: np.zeros(2)}) for word in words]
@@ -67,7 +66,7 @@ class Settling:
     def _switch(self) -> None:
         with self.lock:
             if self.run.value and self.sim is None:
-                self.sim = QuasiStatics(self.model, energy(10.0**self.eps.value), "adaptive")
+                self.sim = QuasiStatics(self.model, energy(self.eps.value), "adaptive")
                 self.sim.configuration = self.stage.q
         self._set()
         self._place()
@@ -75,7 +74,7 @@ class Settling:
     def _set(self) -> None:
         with self.lock:
             if self.sim is not None:
-                self.sim.error = energy(10.0**self.eps.value)
+                self.sim.error = energy(self.eps.value)
                 self.sim.gravity = self.model.gravity if self.gravity.value else np.zeros(3)
 
     @told
@@ -115,9 +114,9 @@ class Settling:
             at = sim.positions([self.pulled])[0]
             way = np.asarray(self.handle.position, float) - at
             way *= np.linalg.norm(way) > NEAR * self.stage.view.radius
-            sim.change_force(self.number, 10.0**self.pull.value * way)
+            sim.change_force(self.number, self.pull.value * way)
             self.stage.arrow("/pulled", at[None], way[None])
-        sim.run(steps, 10.0**self.step.value)
+        sim.run(steps, self.step.value)
         q, stats = sim.configuration, sim.stats
         self.draw(q, joints_in(self.stage.scene.links, q != before))
         self.history.append((stats.steps, stats.joints, stats.bound))
@@ -130,7 +129,7 @@ class Settling:
         for plot, y in zip(self.plots, (joints, bound), strict=True):
             if len(x) > 1:
                 plot.data = (x, np.nan_to_num(y))
-        plain = " (plain steps, which cost less here)" if stats.method == "aba" else ""
+        plain = " (full steps, which cost less here)" if stats.method == "aba" else ""
         lost = escape_markdown(f"no body {short(self.body.value)!r}: the force stays on {self.pulled}") + "  \n"
         self.text.content = (lost if self.body.value != self.pulled else "") + (
             f"step {stats.steps:,}: {stats.joints:,.0f} of {self.model.nv:,} joints computed{plain}, "

@@ -71,7 +71,7 @@ function tell_on_click(element, state) {
     if (body < 0 || !bodies) { label.textContent = ""; return; }
     const at = [3, 7, 11].map((k) => state.world[12 * body + k].toFixed(3)).join(", ");
     const mass = body < bodies.mass.length ? `, ${Number(bodies.mass[body].toPrecision(4))} kg` : "";
-    label.textContent = `${bodies.names[body] || "body " + body}${mass}; its joint's frame is at ${at} m`;
+    label.textContent = `${bodies.names[body]}${mass}; its joint's frame is at ${at} m`;
   });
 }
 
