@@ -100,7 +100,7 @@ def markdown(path: Path) -> str:
     for item in saved["rows"]:
         groups.setdefault(item["group"], []).append(Timing(**item))
     for group, members in groups.items():
-        lines += [f"### {group[0].upper()}{group[1:]}", "", *HEAD]
+        lines += [f"## {group[0].upper()}{group[1:]}", "", *HEAD]
         lines += [f"| {x.model} | {x.case} | {_times(x)} | {_ratio(x)} | {_note(x)} |" for x in members] + [""]
     return "\n".join(lines)
 

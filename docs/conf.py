@@ -14,6 +14,7 @@ version = release = bough.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "algorithms",
     "public_names",

@@ -7,7 +7,7 @@ Belongs here: what is drawn, whatever draws it, and the backends (`html` with th
 
 from __future__ import annotations
 
-from bough.model import Mesh, Piece
+from bough.model.visuals import Mesh, Piece
 from bough.view.atoms import page
 from bough.view.kinematics import Links, links, poses
 from bough.view.picture import picture, write_png

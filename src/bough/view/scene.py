@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ShapeError
-from bough.model import Model, Piece
+from bough.model import Model
+from bough.model.visuals import Piece
 from bough.types import FloatArray, IntArray
 from bough.view.bones import bones
 from bough.view.colours import branch_colours

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from bough.errors import unknown_option
-from bough.model import Builder, Model, Piece
+from bough.model import Builder, Model
+from bough.model.visuals import Piece
 from bough.spatial import inertia_matrix
 from bough.tree import Tree
 from bough.zoo.figures import DARK, Part, figure, limb
