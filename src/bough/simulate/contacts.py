@@ -156,7 +156,7 @@ class Contacts:
         Parameters
         ----------
         model : the robot, whose frames the soles are on.
-        soles : names of frames, `Sole`s, or the `Contact`s of a controller.
+        soles : names of frames, objects `Sole`, or objects `Contact` of a controller.
         size : (length, width) of the rectangles of those given by name.
         point : the middle of these rectangles in their frames.
         options : those of `Contacts`: ground, friction, sweeps, compliance, damping.
