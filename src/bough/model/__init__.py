@@ -12,6 +12,7 @@ from bough.model.limbs import find_limbs, mark_limbs
 from bough.model.loops import CLOSURE_KINDS, LoopClosure
 from bough.model.model import Model
 from bough.model.sole import Sole
+from bough.model.visuals import Mesh, Piece
 
 __all__ = [
     "CLOSURE_KINDS",
@@ -23,10 +24,12 @@ __all__ = [
     "JointLimits",
     "Joints",
     "LoopClosure",
+    "Mesh",
     "Mimic",
     "Model",
     "Numbered",
     "Passive",
+    "Piece",
     "Sole",
     "find_limbs",
     "mark_limbs",

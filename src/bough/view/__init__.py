@@ -7,7 +7,8 @@ Belongs here: what is drawn, whatever draws it, and the backends (`html` with th
 
 from __future__ import annotations
 
-from bough.model.visuals import Mesh, Piece
+from bough.model import Mesh as Mesh
+from bough.model import Piece as Piece
 from bough.view.atoms import page
 from bough.view.kinematics import Links, links, poses
 from bough.view.picture import picture, write_png
@@ -18,9 +19,7 @@ from bough.view.shapes import Shapes, balls, rods
 __all__ = [
     "Arrows",
     "Links",
-    "Mesh",
     "Motion",
-    "Piece",
     "Recorded",
     "Scene",
     "Shapes",
