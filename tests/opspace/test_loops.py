@@ -113,7 +113,7 @@ def test_a_gripper_from_mjcf_moves_on_its_loop():
     model, theirs = load(GRIPPER), mujoco.MjModel.from_xml_string(GRIPPER)
     loops, start = Loops(model, dynamics=Dynamics(model, general=True)), model.neutral
     np.testing.assert_allclose(loops.gap(start), 0, atol=1e-12)
-    assert loops.mobility(start).freedoms == 7
+    assert loops.mobility(start).dofs == 7
     q = start.copy()
     q[model.joint("driver").q] = 0.3
     q = close_loops(model, q, hold=["driver"], loops=loops).q
@@ -209,7 +209,9 @@ def test_loops_of_rounded_numbers_are_closed_as_well_as_they_can_be(seed):
     J = loops.space.jacobian(found.q)
     U, sigma, _ = np.linalg.svd(J[:, 1:], full_matrices=False)
     np.testing.assert_allclose((U.T @ loops.gap(found.q))[sigma > 1e-4], 0, atol=1e-10)  # the least squares
-    assert loops.mobility(found.q).freedoms == 1
+    assert loops.mobility(found.q).dofs == 1
+    with pytest.warns(DeprecationWarning, match="called dofs"):
+        assert loops.mobility(found.q).freedoms == 1
     assert loops.openness(found.q) == pytest.approx(np.abs(loops.gap(found.q) / loops.scale).max())
     with pytest.raises(NumericalError, match="closure 'pin' stays open by"):
         close_loops(model, q, tolerance=1e-13, loops=loops)
