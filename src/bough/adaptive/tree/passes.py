@@ -163,7 +163,7 @@ def visit_marked(plan: Blueprint, st: State, fr: Front, loads: Loads) -> int:
         n = fr.stack[top]
         fr.order[count] = n
         count += 1
-        if fr.tier[n] >= LOADED and len(loads.body) > 0:
+        if fr.tier[n] >= LOADED:
             top = _visit_loaded(plan, st, fr, loads, n, top)
             continue
         for side in range(2):
