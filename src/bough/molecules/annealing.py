@@ -19,7 +19,7 @@ from bough.dynamics.aba import ABA, accelerate, eliminate, start_bodies
 from bough.dynamics.external import Points
 from bough.dynamics.kinematics import place_body
 from bough.dynamics.placements import place_points
-from bough.errors import NumericalError, ShapeError
+from bough.errors import NumericalError
 from bough.joints import Mechanism, along, integrate_joint, joint_motion
 from bough.molecules.energy import AtomEnergy
 from bough.molecules.repulsion import Repulsion, Spheres, list_pairs, repel
@@ -191,9 +191,7 @@ def anneal(
     per_stage = -(-settings.steps // stages // BATH) * BATH if settings.steps >= BATH else settings.steps
     levels = hot * (max(cold, 1e-3) / max(hot, 1e-3)) ** (np.arange(stages) / max(stages - 1, 1))
     rng, model = np.random.default_rng(settings.seed), molecule.model
-    at, v = np.array(model.neutral if q is None else q, float), None
-    if at.shape != (model.nq,):
-        raise ShapeError(f"q: expected shape ({model.nq},), got {at.shape}")
+    at, v = molecule.start(q), None
     fast = compiled_terms(molecule, terms)
     rows, calls = [], 0
     for level in levels.tolist():

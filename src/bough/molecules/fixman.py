@@ -26,21 +26,40 @@ from bough.dynamics.kinematics import place_body
 from bough.errors import ModelError
 from bough.joints import Mechanism, freedom, joint_motion
 from bough.model import Model
-from bough.spatial import add3, cross, get9, get10, get_tail, rotate
-from bough.types import FloatArray, Rows, Scalar
+from bough.spatial import (
+    articulated,
+    articulated_add,
+    articulated_column,
+    articulated_downdate,
+    articulated_times,
+    cross_motion,
+    dot6,
+    get6,
+    get9,
+    get10,
+    get21,
+    get_tail,
+    motion_in,
+    outer,
+    put6,
+    put21,
+    rigid_in,
+    scale6,
+    sub6,
+)
+from bough.types import ArticulatedInertia, FloatArray, Motion, Rows, Scalar
 
 
 class FixmanWork(NamedTuple):
-    """Scratch of the sweep; 6 x 6 matrices row by row, angular first."""
+    """Scratch of the sweep; symmetric matrices are packed as articulated inertias, at the world's origin."""
 
     X: FloatArray  # (bodies, 12)
     P: FloatArray  # (bodies, 12) placements in the world
-    IA: FloatArray  # (bodies, 6, 6) articulated inertias at the world's origin, then Ia
-    s: FloatArray  # (dofs, 6) axes there
+    IA: FloatArray  # (bodies, 21) articulated inertias, then Ia
+    s: FloatArray  # (dofs, 6) axes
     W: FloatArray  # (dofs, 6)
     D: FloatArray  # (dofs,)
-    Omega: FloatArray  # (bodies, 6, 6)
-    M: FloatArray  # (2, 6, 6)
+    Omega: FloatArray  # (bodies, 21)
 
 
 @explained
@@ -60,8 +79,8 @@ class LogDeterminant:
         n, k = len(m.parent), len(m.axis)
         self.model = model
         self._work = FixmanWork(
-            np.zeros((n, 12)), np.zeros((n, 12)), np.zeros((n, 6, 6)), np.zeros((k, 6)), np.zeros((k, 6)), np.zeros(k),
-            np.zeros((n, 6, 6)), np.zeros((2, 6, 6)),
+            np.zeros((n, 12)), np.zeros((n, 12)), np.zeros((n, 21)), np.zeros((k, 6)), np.zeros((k, 6)), np.zeros(k),
+            np.zeros((n, 21)),
         )  # fmt: skip
 
     def __call__(self, q: FloatArray) -> tuple[float, FloatArray]:
@@ -76,137 +95,42 @@ def log_determinant(m: Mechanism, q: Rows, gradient: Rows, w: FixmanWork) -> Sca
     joint_motion(m, q, w.X)
     for i in range(len(m.parent)):
         place_body(m, i, w)
-        world_inertia(m, i, w)
-        for k in range(m.dof[i], m.dof[i + 1]):
-            world_axis(m, i, k, w)
+        put21(w.IA, i, articulated(rigid_in(get9(w.P, i), get_tail(w.P, i), get10(m.inertia, i)), 0.0))
     value = 0.0
     for i in range(len(m.parent) - 1, -1, -1):
+        IA, p = get21(w.IA, i), m.parent[i]
         for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
-            value += math.log(give_way(i, k, w))
-        p = m.parent[i]
+            s = motion_in(get9(w.P, i), get_tail(w.P, i), freedom(m, k, 1.0))
+            U = articulated_times(IA, s)
+            D = dot6(U, s)
+            W = scale6(1.0 / D, U)
+            IA = articulated_downdate(IA, W, U)
+            put6(w.s, k, s)
+            put6(w.W, k, W)
+            w.D[k] = D
+            value += math.log(D)
+        put21(w.IA, i, IA)
         if p >= 0:
-            for a in range(6):
-                for b in range(6):
-                    w.IA[p, a, b] += w.IA[i, a, b]
+            put21(w.IA, p, articulated_add(get21(w.IA, p), IA))
     for i in range(len(m.parent)):
         p = m.parent[i]
-        for a in range(6):
-            for b in range(6):
-                w.Omega[i, a, b] = w.Omega[p, a, b] if p >= 0 else 0.0
+        put21(w.Omega, i, get21(w.Omega, max(p, 0)))
+        if p < 0:
+            w.Omega[i] = 0.0
         for k in range(m.dof[i], m.dof[i + 1]):
-            gradient[m.v_index[k]] = slope(i, k, w) if p >= 0 else 0.0
-            carry(i, k, w)
+            Omega, s, W = get21(w.Omega, i), get6(w.s, k), get6(w.W, k)
+            gradient[m.v_index[k]] = slope(Omega, get21(w.IA, i), s) if p >= 0 else 0.0
+            # (1 - s W') Omega (1 - W s') + s s' / D = Omega + s y' + y s'
+            moved = articulated_times(Omega, W)
+            y = sub6(scale6(0.5 * (1.0 / w.D[k] + dot6(W, moved)), s), moved)
+            put21(w.Omega, i, articulated_add(Omega, articulated_add(outer(s, y), outer(y, s))))
     return value
 
 
 @loop_kernel
-def world_inertia(m: Mechanism, i: int, w: FixmanWork) -> None:
-    """IA of body i alone, at the world's origin: [[J + m (c.c 1 - c c'), m c x], [-m c x, m 1]]."""
-    I, R, p = get10(m.inertia, i), get9(w.P, i), get_tail(w.P, i)
-    mass, h = I[9], rotate(R, (I[6], I[7], I[8]))
-    # moments in the world's axes about the body's origin, by columns
-    a, b, c = rotate(R, (I[0], I[3], I[4])), rotate(R, (I[3], I[1], I[5])), rotate(R, (I[4], I[5], I[2]))
-    x = rotate(R, (a[0], b[0], c[0]))
-    y = rotate(R, (a[1], b[1], c[1]))
-    z = rotate(R, (a[2], b[2], c[2]))
-    J = (x, y, z)
-    H = (h[0] + mass * p[0], h[1] + mass * p[1], h[2] + mass * p[2])
-    # about the world's origin: J + (2 h.p + m p.p) 1 - h p' - p h' - m p p'
-    trace = 2.0 * (h[0] * p[0] + h[1] * p[1] + h[2] * p[2]) + mass * (p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
-    w.IA[i] = 0.0
-    for r in range(3):
-        w.IA[i, 3 + r, 3 + r] = mass
-        w.IA[i, r, r] = trace
-    put_moments(w, i, J, h, p, mass)
-    w.IA[i, 0, 4], w.IA[i, 0, 5], w.IA[i, 1, 5] = -H[2], H[1], -H[0]
-    w.IA[i, 1, 3], w.IA[i, 2, 3], w.IA[i, 2, 4] = H[2], -H[1], H[0]
-    for r in range(3):
-        for s in range(3):
-            w.IA[i, 3 + s, r] = w.IA[i, r, 3 + s]
-
-
-@loop_kernel
-def put_moments(
-    w: FixmanWork,
-    i: int,
-    J: tuple[tuple[Scalar, Scalar, Scalar], tuple[Scalar, Scalar, Scalar], tuple[Scalar, Scalar, Scalar]],
-    h: tuple[Scalar, Scalar, Scalar],
-    p: tuple[Scalar, Scalar, Scalar],
-    mass: Scalar,
-) -> None:
-    """Add J - h p' - p h' - m p p' to the moments of body i."""
-    x, y, z = J
-    w.IA[i, 0, 0] += x[0] - 2.0 * h[0] * p[0] - mass * p[0] * p[0]
-    w.IA[i, 1, 1] += y[1] - 2.0 * h[1] * p[1] - mass * p[1] * p[1]
-    w.IA[i, 2, 2] += z[2] - 2.0 * h[2] * p[2] - mass * p[2] * p[2]
-    xy = x[1] - h[0] * p[1] - p[0] * h[1] - mass * p[0] * p[1]
-    xz = x[2] - h[0] * p[2] - p[0] * h[2] - mass * p[0] * p[2]
-    yz = y[2] - h[1] * p[2] - p[1] * h[2] - mass * p[1] * p[2]
-    w.IA[i, 0, 1], w.IA[i, 1, 0] = xy, xy
-    w.IA[i, 0, 2], w.IA[i, 2, 0] = xz, xz
-    w.IA[i, 1, 2], w.IA[i, 2, 1] = yz, yz
-
-
-@loop_kernel
-def world_axis(m: Mechanism, i: int, k: int, w: FixmanWork) -> None:
-    """s_k at the world's origin."""
-    own = freedom(m, k, 1.0)
-    R, p = get9(w.P, i), get_tail(w.P, i)
-    turn = rotate(R, (own[0], own[1], own[2]))
-    slide = add3(rotate(R, (own[3], own[4], own[5])), cross(p, turn))
-    w.s[k, 0], w.s[k, 1], w.s[k, 2] = turn[0], turn[1], turn[2]
-    w.s[k, 3], w.s[k, 4], w.s[k, 5] = slide[0], slide[1], slide[2]
-
-
-@loop_kernel
-def give_way(i: int, k: int, w: FixmanWork) -> Scalar:
-    """Take degree of freedom k out of IA of body i; returns D."""
-    for a in range(6):
-        total = 0.0
-        for b in range(6):
-            total += w.IA[i, a, b] * w.s[k, b]
-        w.W[k, a] = total
-    D = 0.0
-    for a in range(6):
-        D += w.s[k, a] * w.W[k, a]
-    w.D[k] = D
-    for a in range(6):
-        for b in range(6):
-            w.IA[i, a, b] -= w.W[k, a] * w.W[k, b] / D
-    for a in range(6):
-        w.W[k, a] = w.W[k, a] / D
-    return D
-
-
-@loop_kernel
-def slope(i: int, k: int, w: FixmanWork) -> Scalar:
-    """-2 tr(s x Omega_p Ia), where Omega of body i still is that of its parent."""
-    for a in range(6):
-        for b in range(6):
-            total = 0.0
-            for c in range(6):
-                total += w.Omega[i, a, c] * w.IA[i, c, b]
-            w.M[0, a, b] = total
-    x, y, z, u, v, t = w.s[k, 0], w.s[k, 1], w.s[k, 2], w.s[k, 3], w.s[k, 4], w.s[k, 5]
-    # rows of s x: [w x, 0], [v x, w x]
-    return -2.0 * (
-        z * (w.M[0, 0, 1] - w.M[0, 1, 0]) + y * (w.M[0, 2, 0] - w.M[0, 0, 2]) + x * (w.M[0, 1, 2] - w.M[0, 2, 1])
-        + z * (w.M[0, 3, 4] - w.M[0, 4, 3]) + y * (w.M[0, 5, 3] - w.M[0, 3, 5]) + x * (w.M[0, 4, 5] - w.M[0, 5, 4])
-        + t * (w.M[0, 0, 4] - w.M[0, 1, 3]) + v * (w.M[0, 2, 3] - w.M[0, 0, 5]) + u * (w.M[0, 1, 5] - w.M[0, 2, 4])
-    )  # fmt: skip
-
-
-@loop_kernel
-def carry(i: int, k: int, w: FixmanWork) -> None:
-    """Omega of body i beyond degree of freedom k: (1 - s W') Omega (1 - W s') + s s' / D."""
-    for a in range(6):
-        total = 0.0
-        for b in range(6):
-            total += w.Omega[i, a, b] * w.W[k, b]
-        w.M[1, 0, a] = total
-    inner = 1.0 / w.D[k]
-    for a in range(6):
-        inner += w.W[k, a] * w.M[1, 0, a]
-    for a in range(6):
-        for b in range(6):
-            w.Omega[i, a, b] += inner * w.s[k, a] * w.s[k, b] - w.s[k, a] * w.M[1, 0, b] - w.M[1, 0, a] * w.s[k, b]
+def slope(Omega: ArticulatedInertia, Ia: ArticulatedInertia, s: Motion) -> Scalar:
+    """-2 tr(s x Omega Ia), with Omega of the parent."""
+    trace = 0.0
+    for axis in (0, 1, 2, 3, 4, 5):
+        trace = trace + cross_motion(s, articulated_times(Omega, articulated_column(Ia, axis)))[axis]
+    return -2.0 * trace

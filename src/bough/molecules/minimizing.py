@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.lbfgs import minimize_energy
-from bough.errors import ShapeError
 from bough.molecules.energy import AtomEnergy, TorsionEnergy
 from bough.molecules.repulsion import Repulsion
 from bough.molecules.trajectory import Trajectory
@@ -26,10 +25,7 @@ def minimize(
     molecule: Molecule, terms: list[AtomEnergy], q: npt.ArrayLike | None, *, force: float, calls: int, ease: bool
 ) -> Trajectory:
     """See `Molecule.minimize`."""
-    model = molecule.model
-    start = np.array(model.neutral if q is None else q, float)
-    if start.shape != (model.nq,):
-        raise ShapeError(f"q: expected shape ({model.nq},), got {start.shape}")
+    start = molecule.start(q)
     if ease:
         start = eased(molecule, start)
     energy, seen = TorsionEnergy(molecule, terms), Visited()
@@ -39,7 +35,7 @@ def minimize(
         seen.add(at, value, energy.calls)
         return value, gradient
 
-    found = minimize_energy(model, watched, start, force=force, calls=calls)
+    found = minimize_energy(molecule.model, watched, start, force=force, calls=calls)
     frames, energies, when = seen.until(found.q, found.energy, found.calls)
     return Trajectory(molecule, frames, energies, when, "calls", found.converged, found.reason, found.calls)
 

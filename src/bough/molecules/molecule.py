@@ -341,6 +341,13 @@ class Molecule:
         at = np.atleast_2d(self.model.neutral if q is None else np.asarray(q, float))
         return write(path, self.atoms, self.positions(at))
 
+    def start(self, q: npt.ArrayLike | None) -> FloatArray:
+        """q (nq,), or by default the structure that was read."""
+        found = np.array(self.model.neutral if q is None else q, float)
+        if found.shape != (self.model.nq,):
+            raise ShapeError(f"q: expected shape ({self.model.nq},), got {found.shape}")
+        return found
+
     def _checked(self, x: npt.ArrayLike) -> FloatArray:
         found = real_array("x", x, f"({len(self.atoms)}, 3)").astype(float)
         if found.shape != (len(self.atoms), 3):

@@ -64,13 +64,6 @@ class Sampler:
         self.thermal = bind_arrays(THERMAL_VELOCITIES, (self.model.mechanism,), sizes, general=True).call
         self.accelerate = self.molecule.dynamics.forward_dynamics
 
-    def start(self, q: npt.ArrayLike | None) -> FloatArray:
-        """A configuration of the right shape."""
-        found = np.array(self.model.neutral if q is None else q, float)
-        if found.shape != (self.model.nq,):
-            raise ShapeError(f"q: expected shape ({self.model.nq},), got {found.shape}")
-        return found
-
     def velocities(self, q: FloatArray) -> FloatArray:
         """(nv,) drawn with covariance kT H^-1."""
         v, _ = self.thermal(q, self.rng.normal(size=self.model.nv))
@@ -111,7 +104,7 @@ def langevin(
 ) -> Trajectory:
     """See `Molecule.langevin`."""
     sampler = Sampler(molecule, terms, settings)
-    at = sampler.start(q)
+    at = molecule.start(q)
     rate = sampler.velocities(at) if v is None else np.array(v, float)
     if rate.shape != (molecule.model.nv,):
         raise ShapeError(f"v: expected shape ({molecule.model.nv},), got {rate.shape}")
@@ -137,7 +130,7 @@ def hybrid_monte_carlo(
     density exp(-U/kT), that of a flexible molecule. For the rigid model's, sqrt(det H) is part of the density.
     """
     sampler = Sampler(molecule, terms, Settings(**{**vars(settings), "fixman": False}))
-    at, model, kT, dt = sampler.start(q), molecule.model, sampler.kT, settings.dt
+    at, model, kT, dt = molecule.start(q), molecule.model, sampler.kT, settings.dt
     if kT <= 0.0 or samples < 1:
         given = f"{settings.temperature:g} and {samples}"
         raise SettingError(f"hybrid Monte Carlo needs a temperature above zero and 1 sample at least, got {given}")

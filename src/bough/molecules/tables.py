@@ -15,20 +15,9 @@ from bough.molecules.restraints import STIFFNESS, Restraint, dihedral, distance
 
 TOKEN = re.compile(r"[()]|[^\s()]+")
 SAME_NAME = {"HN": "H", "H": "HN", "HT1": "H1", "HT2": "H2", "HT3": "H3", "OT1": "O", "OT2": "OXT"}
-IGNORED = {
-    "class",
-    "reset",
-    "nres",
-    "noe",
-    "dihe",
-    "end",
-    "averaging",
-    "potential",
-    "scale",
-    "ceiling",
-    "set",
-    "message",
-}
+IGNORED = set(
+    ["class", "reset", "nres", "noe", "dihe", "end", "averaging", "potential", "scale", "ceiling", "set", "message"]
+)
 
 
 def read_table(path: str | Path, atoms: Atoms, stiffness: float = STIFFNESS) -> list[Restraint]:
@@ -81,10 +70,8 @@ def _restraint(words: list[str], atoms: Atoms, stiffness: float) -> Restraint:
                 raise FileFormatError(f"expected a number or a selection, got {short(words[k])!r}") from None
             k += 1
     alternatives.append(ends)
-    for own in alternatives:
-        for mask in own:
-            if not mask.any():
-                raise FileFormatError("a selection has no atoms here")
+    if not all(mask.any() for own in alternatives for mask in own):
+        raise FileFormatError("a selection has no atoms here")
     if len(alternatives[0]) == 4 and len(alternatives) == 1 and len(numbers) >= 3:
         quad = [int(np.flatnonzero(mask)[0]) for mask in ends]
         return dihedral(quad, np.radians(numbers[1]), width=np.radians(numbers[2]), stiffness=stiffness)
@@ -93,9 +80,8 @@ def _restraint(words: list[str], atoms: Atoms, stiffness: float) -> Restraint:
     d, minus, plus = numbers[:3]
     given = [distance(*(np.flatnonzero(mask).tolist() for mask in own)) for own in alternatives]
     pairs = tuple(pair for each in given for pair in each.atoms)
-    return distance(0, 1, lower=0.1 * max(d - minus, 0.0), upper=0.1 * (d + plus), stiffness=stiffness)._replace(
-        atoms=pairs
-    )
+    found = distance(0, 1, lower=0.1 * max(d - minus, 0.0), upper=0.1 * (d + plus), stiffness=stiffness)
+    return found._replace(atoms=pairs)
 
 
 def _selection(words: list[str], k: int, atoms: Atoms) -> tuple[np.ndarray, int]:
