@@ -90,12 +90,12 @@ def read(document: Document) -> Description:
     found = [_joint(name, element, where) for name, element in _named(document.root, "joint", where).items()]
     root, joints = _tree(links, found, where)
     bodies: list[BodySaid] = []
-    own = _inertia(root, links[root], where)
+    own = link_inertia(root, links[root], where)
     if root != WORLD:
         bodies.append({"name": root, "parent": WORLD, "joint": "fixed", **own})
     for joint in joints:
         motion = _motion(joint, f"{where}: joint {joint.name!r}", notes)
-        bodies.append({**motion, **_inertia(joint.child, links[joint.child], where)})
+        bodies.append({**motion, **link_inertia(joint.child, links[joint.child], where)})
     closures = [_closure(name, element, where) for name, element in _named(document.root, "constraint", where).items()]
     said = own if root == WORLD else None
     return Description(document.root.get("name") or "robot", bodies, [], notes, closures=closures, root=said)
@@ -115,7 +115,7 @@ def read_loosely(document: Document) -> tuple[list[BodySaid], list[str]]:
             if joint is not None:
                 found = _joint(joint.get("name", ""), joint, document.name)
                 body = {**_motion(found, f"{document.name}: joint {found.name!r}", [])}
-            bodies.append({**body, **_inertia(name, link, document.name)})
+            bodies.append({**body, **link_inertia(name, link, document.name)})
         except FileFormatError as error:
             errors.append(str(error))
     return bodies, errors
@@ -269,7 +269,7 @@ def _limit(limit: Element | None, key: str, where: str) -> float | None:
     return scalar(limit, key, 0.0, where, largest=np.inf)
 
 
-def _inertia(name: str, link: Element, where: str) -> BodySaid:
+def link_inertia(name: str, link: Element, where: str) -> BodySaid:
     """Mass, centre of mass, and the inertia about it turned into the axes of the link."""
     inertial, where = link.find("inertial"), f"{where}: link {name!r}"
     if inertial is None:

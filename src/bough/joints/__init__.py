@@ -6,8 +6,7 @@ belong here: how a model is built (`model`), and algorithms, which never ask for
 | file | what it holds |
 | --- | --- |
 | turn, slide, planar, ball, free | a primitive each: axes, q, four kernels, moves, words of files, layouts abroad |
-| abroad | what a layout of another engine is |
-| primitive | what a primitive is, and `register` |
+| primitive | what a primitive is, its layouts in other engines, and `register` |
 | table | the primitives, the joint types made of them, and the kernels that choose between them |
 | walks | how a quantity goes over the screws between a body and its parent |
 | waist | transforms between a body and its parent, and the motion subspace |
@@ -17,7 +16,7 @@ belong here: how a model is built (`model`), and algorithms, which never ask for
 
 from __future__ import annotations
 
-from bough.joints.manifold import DIFFERENCE, INTEGRATE, bracket, configuration_rate
+from bough.joints.manifold import DIFFERENCE, INTEGRATE, configuration_rate
 from bough.joints.mechanism import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS, Mechanism
 from bough.joints.primitive import JOINTS, PRIMITIVES, QUATERNION, Abroad, Move, Primitive, close_table, register
 from bough.joints.quaternion import quaternion_rotation, rotation_quaternion, tiny
@@ -67,7 +66,6 @@ __all__ = [
     "along",
     "articulated_freedom",
     "articulated_to_parent",
-    "bracket",
     "by_freedom",
     "close_table",
     "configuration_rate",

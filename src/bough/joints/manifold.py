@@ -73,20 +73,6 @@ def _window(low: FloatArray, high: FloatArray, reach: FloatArray) -> tuple[Float
     return start, stop
 
 
-def bracket(m: Mechanism, x: FloatArray, y: FloatArray) -> FloatArray:
-    """The Lie bracket of tangent vectors (..., nv): zero for joints that move on vector spaces."""
-    out = np.zeros_like(x)
-    for i in np.flatnonzero(m.kind > LAST_SCREW):
-        dofs = slice(m.dof[i], m.dof[i + 1])
-        v, axes = m.v_index[dofs], m.axis[dofs]
-        a, b = np.zeros((2, *x.shape[:-1], 6))
-        a[..., axes], b[..., axes] = x[..., v], y[..., v]
-        turn = np.cross(a[..., :3], b[..., :3])
-        move = np.cross(a[..., :3], b[..., 3:]) - np.cross(b[..., :3], a[..., 3:])
-        out[..., v] = np.concatenate([turn, move], axis=-1)[..., axes]
-    return out
-
-
 # All joints at once
 
 

@@ -164,10 +164,7 @@ def urdf(model: Model) -> str:
             raise ModelError(f"to_urdf: joint {part.joint!r} is {part.type}, a type that URDF does not have")
         link = SubElement(root, "link", name=part.body)
         if part.mass:
-            inertial = SubElement(link, "inertial")
-            SubElement(inertial, "origin", xyz=words(part.com))
-            SubElement(inertial, "mass", value=words(part.mass))
-            SubElement(inertial, "inertia", {f"i{key}": words(part.inertia[at]) for key, at in MOMENTS.items()})
+            put_inertial(link, part.mass, part.com, part.inertia)
         _urdf_joint(root, model, part)
     for frame in frames:
         joint = fresh(f"{frame.name}_fixed", taken)
@@ -183,6 +180,15 @@ def urdf(model: Model) -> str:
     if model.gravity.tolist() != [0.0, 0.0, -9.81]:
         remarks.append(f"no word for gravity, which is {words(model.gravity)}")
     return text_of(root, remarks)
+
+
+def put_inertial(link: Element, mass: float, com: FloatArray, inertia: FloatArray) -> None:
+    """The first element of a link: its mass, and inertia (3, 3) about its centre of mass, in the link's axes."""
+    inertial = Element("inertial")
+    SubElement(inertial, "origin", xyz=words(com))
+    SubElement(inertial, "mass", value=words(mass))
+    SubElement(inertial, "inertia", {f"i{key}": words(inertia[at]) for key, at in MOMENTS.items()})
+    link.insert(0, inertial)
 
 
 def _urdf_joint(root: Element, model: Model, part: Part) -> None:
