@@ -8,10 +8,10 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
+import graphs
 from bough.compile import derived
 from bough.compile.emit import c
 from bough.compile.executions import bind_arrays
-from bough.compile.graph import passes
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine, interpret, trace
 from bough.compile.scalar import larger, positive, sincos, size, sqrt, step
@@ -41,7 +41,7 @@ def expected(x):
 @pytest.mark.interpreted
 def test_interpreted_and_traced_alike():
     program = trace(ROUTINE, GROUPS, SIZES)
-    np.testing.assert_array_equal(passes.evaluate(program, [X])[0], expected(X))
+    np.testing.assert_array_equal(graphs.evaluate(program, [X])[0], expected(X))
     for x in X:
         np.testing.assert_array_equal(interpret(ROUTINE, GROUPS, SIZES, x)[0], expected(x))
 

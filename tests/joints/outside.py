@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 
+import graphs
 from bough.compile.kernel import kernel
 from bough.joints import Abroad, Move, Primitive, register
 from bough.spatial import put3, put9, put_tail
@@ -88,7 +89,6 @@ register(
 )  # fmt: skip
 
 import bough  # noqa: E402
-from bough.compile.graph import passes  # noqa: E402
 from bough.compile.routine import interpret, trace  # noqa: E402
 from bough.dynamics.aba import ABA  # noqa: E402
 from bough.dynamics.crba import MASS_MATRIX  # noqa: E402
@@ -147,7 +147,7 @@ def load_view_and_convert():
 def ways(routine, model, *inputs):
     """Interpreted, traced, and in general code."""
     yield interpret(routine, (model.mechanism,), model.sizes, *inputs)[0]
-    yield passes.evaluate(trace(routine, (model.mechanism,), model.sizes), inputs)[0]
+    yield graphs.evaluate(trace(routine, (model.mechanism,), model.sizes), inputs)[0]
     yield bind(routine, model, general=True)(*inputs)
 
 

@@ -5,10 +5,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import bough
-from bough.compile.graph import passes
-from bough.compile.graph.autodiff import jacobian
+import graphs
 from bough.compile.routine import trace
 from bough.joints.manifold import DIFFERENCE, INTEGRATE
+from graphs import jacobian
 from models import EXECUTIONS, JOINT_TYPES, general, random_twin, specialised
 
 pin = pytest.importorskip("pinocchio")
@@ -135,9 +135,9 @@ def test_derivatives(twin, mode, angle):
     model = twin.model
     program = trace(DIFFERENCE, (model.mechanism,), model.sizes)
     q0, q1, _ = turned(model, angle, np.random.default_rng(4))
-    (found,) = passes.evaluate(jacobian(program, 0, [1], mode), [q0, q1])
+    (found,) = graphs.evaluate(jacobian(program, 0, [1], mode), [q0, q1])
     step = 1e-30
-    columns = [passes.evaluate(program, [q0, q1 + 1j * step * e])[0].imag / step for e in np.eye(model.nq)]
+    columns = [graphs.evaluate(program, [q0, q1 + 1j * step * e])[0].imag / step for e in np.eye(model.nq)]
     np.testing.assert_allclose(found, np.array(columns).T, rtol=1e-7, atol=1e-7)
 
 

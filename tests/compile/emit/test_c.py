@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import graphs
 from bough.compile.emit import c
-from bough.compile.graph import passes
 from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, Expr, Graph
 from bough.compile.graph.program import Array, Program
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
@@ -37,7 +37,7 @@ def run(function, p, inputs, dtype):
 
 def assert_agrees(function, p, dtype=np.float64, tolerance=1e-12):
     inputs = [x.astype(dtype) for x in random_inputs(p)]
-    expected = passes.evaluate(p, [x.astype(float) for x in inputs])
+    expected = graphs.evaluate(p, [x.astype(float) for x in inputs])
     for x, y in zip(run(function, p, inputs, dtype), expected, strict=True):
         np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 

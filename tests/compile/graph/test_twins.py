@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bough import zoo
 from bough.compile.graph import schedule, twins
 from bough.compile.graph.expr import ADD, CONST, DIV, PARAMETERS, Graph
-from bough.compile.graph.passes import drop_dead_code, evaluate, operands
+from bough.compile.graph.passes import drop_dead_code, operands
 from bough.compile.graph.program import Array, Program
 from bough.compile.graph.twins import settle, side_by_side
 from bough.compile.routine import operations, trace
@@ -24,6 +24,7 @@ from bough.errors import ModelError, NumericalError
 from bough.model.builder import Builder
 from bough.model.limbs import find_limbs, identical_limbs, mark_limbs
 from compile.emit.test_llvm import run
+from graphs import evaluate
 from models import JOINT_TYPES, random_twin
 from strategies import regular_parents, seeds
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import bough.compile
-from bough.compile.graph import passes
+import graphs
 from bough.compile.graph.program import Array
 from bough.compile.run import native, threads
 from bough.compile.run.call import BoundFunction
 from bough.compile.run.entry import Entry, NativeCode
-from bough.compile.run.specialised import specialise
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 from compile.programs import arm, program, random_inputs
+from graphs import specialise
 
 SOURCE = str(Path(threads.__file__).parents[3])
 
@@ -36,7 +36,7 @@ def function(request):
 def expected(x, y):
     x, y = np.asarray(x, float), np.asarray(y, float)
     p = program(weigh, {"x": (3,), "y": (2,)}, {"z": (2, 3)})
-    return passes.evaluate(p, [x, y])[0]
+    return graphs.evaluate(p, [x, y])[0]
 
 
 def close(got, x, y, dtype):
@@ -224,7 +224,7 @@ def test_several_outputs():
     f = specialise("arm", p)
     for batch in (None, 3, 3):
         inputs = random_inputs(p, batch)
-        want = passes.evaluate(p, inputs)
+        want = graphs.evaluate(p, inputs)
         got = f(*inputs)
         out = tuple(np.zeros_like(y) for y in want)
         again = f(*inputs, out=out)

@@ -5,8 +5,8 @@ import pytest
 
 from bough.compile.run.call import _free_threaded
 from bough.compile.run.mappings import Mappings
-from bough.compile.run.specialised import specialise
 from compile.programs import program
+from graphs import specialise
 
 
 @pytest.fixture

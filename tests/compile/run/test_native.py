@@ -17,7 +17,7 @@ TESTS = Path(__file__).parents[2]
 FORKS = """
 import os, signal, sys, threading, time
 import numpy as np
-from bough.compile.run.specialised import specialise
+from graphs import specialise
 from compile.programs import program
 
 def compile_one(k):

@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import graphs
 from bough import zoo
 from bough.compile import settings
-from bough.compile.graph import passes
 from bough.compile.run import gate as gates
 from bough.compile.run import threads
 from bough.compile.run.gate import OK, Pile, Signature, ctypes_gate, make_gate
-from bough.compile.run.specialised import specialise
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from compile.programs import arm, program, random_inputs
+from graphs import specialise
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def test_threads_give_the_same(workers):
     p = arm(6)
     f = specialise("arm", p)
     inputs = random_inputs(p, 1003)
-    want = passes.evaluate(p, inputs)
+    want = graphs.evaluate(p, inputs)
     for _ in range(2):
         for x, y in zip(f(*inputs, threads=workers), want, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-11)
@@ -105,7 +105,7 @@ def test_gates_through_ctypes_share_a_batch(monkeypatch):
     p = arm(4)
     f, inputs = specialise("arm", p), random_inputs(p, 333)
     for _ in range(2):
-        for x, y in zip(f(*inputs, threads=3), passes.evaluate(p, inputs), strict=True):
+        for x, y in zip(f(*inputs, threads=3), graphs.evaluate(p, inputs), strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-11)
 
 
@@ -148,7 +148,7 @@ def test_helpers_in_python_give_the_same():
     p = arm(5)
     f, inputs = specialise("arm", p), random_inputs(p, 700)
     for _ in range(3):
-        for x, y in zip(f(*inputs, threads=3), passes.evaluate(p, inputs), strict=True):
+        for x, y in zip(f(*inputs, threads=3), graphs.evaluate(p, inputs), strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-11)
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from bough.compile.run import threads, workers
 from bough.compile.run.gate import serve
-from bough.compile.run.specialised import specialise
 from bough.errors import NonFiniteError
 from compile.programs import arm, random_inputs
+from graphs import specialise
 
 pytestmark = pytest.mark.skipif(not workers.are_possible(), reason="needs Linux")
 ROWS = 700

@@ -1,32 +1,24 @@
 """Rewriting passes: small functions from a program to a program of the same value.
 
-A graph is append-only, so a pass walks the live nodes in evaluation order and rebuilds them in a
-new graph. `evaluate` is the reference interpreter that every pass and every backend is tested with.
+A graph is append-only, so a pass walks the live nodes in evaluation order and rebuilds them in a new graph.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from bough.compile.graph.expr import (
     ADD,
-    ATAN,
-    BINARY,
     CONST,
     COS,
     DIV,
     INPUT,
     MUL,
     NEG,
-    PARAMETERS,
     SIN,
     SQRT,
-    STEP,
     SUB,
     Graph,
 )
@@ -35,49 +27,6 @@ from bough.compile.graph.program import Program
 Step = Callable[[Graph, int, int, int], int]
 
 SWAPPED, BY_A, BY_B = 1, 2, 3  # how a node is computed with the other sign
-
-
-def evaluate(program: Program, inputs: Sequence[Any]) -> list[np.ndarray]:
-    """The outputs for `inputs`, computed node by node with numpy.
-
-    Each input has the shape of its array, or (batch, *shape); each output likewise. Complex inputs
-    are allowed, for derivatives by the complex step.
-    """
-    arrays = [np.asarray(x) for x in inputs]
-    batch = next((len(x) for x, spec in zip(arrays, program.inputs, strict=True) if x.ndim > len(spec.shape)), None)
-    width = 1 if batch is None else batch
-    columns = []
-    for x, spec in zip(arrays, program.inputs, strict=True):
-        rows = np.broadcast_to(x, (width, *spec.shape)).reshape(width, spec.size)
-        columns.append(rows.T)
-    values = _evaluate_nodes(program, columns)
-    kind = np.result_type(np.float64, *arrays)
-    outputs = []
-    for spec, roots in zip(program.outputs, program.roots, strict=True):
-        rows = np.empty((width, spec.size), kind)
-        for column, r in enumerate(roots):
-            rows[:, column] = values[r]
-        outputs.append(rows.reshape(spec.shape if batch is None else (batch, *spec.shape)))
-    return outputs
-
-
-def _evaluate_nodes(program: Program, columns: list[np.ndarray]) -> dict[int, Any]:
-    graph = program.graph
-    functions: dict[int, Callable[..., Any]] = {
-        ADD: np.add, SUB: np.subtract, MUL: np.multiply, DIV: np.divide,
-        NEG: np.negative, SQRT: np.sqrt, SIN: np.sin, COS: np.cos, ATAN: np.arctan,
-        STEP: lambda x: np.where(x >= 0, 1.0, 0.0),
-    }  # fmt: skip
-    values: dict[int, Any] = {}
-    for i in graph.live(program.flat_roots()):
-        op, a, b = graph.op[i], graph.a[i], graph.b[i]
-        if op == CONST:
-            values[i] = graph.value[i]
-        elif op == INPUT:
-            values[i] = program.parameters[b] if a == PARAMETERS else columns[a][b]
-        else:
-            values[i] = functions[op](values[a], values[b]) if op in BINARY else functions[op](values[a])
-    return values
 
 
 def operands(graph: Graph, i: int) -> tuple[int, ...]:

@@ -6,8 +6,6 @@ In the lanes of vectors lie the rows of a batch, or in a single call the parts t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from functools import partial
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,8 +19,6 @@ from bough.compile.graph.passes import drop_dead_code, unchecked_inputs
 from bough.compile.graph.program import Program
 from bough.compile.routine import Axes, Constants, FindTwins, Groups, Routine, Sizes, operations, trace
 from bough.compile.run import cache, native
-from bough.compile.run.call import BoundFunction
-from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Entry, NativeCode
 
 LEAST_GAIN = 0.9  # moves between numbers and vectors cost more than their number says
@@ -116,7 +112,9 @@ def native_code(
     code = native.load(cache.fetch(name, build), llvm.ENTRY)
     # one row is soon looked at; of a product the outputs are not those of the program
     of_rows = lanes > 1 and after is None
-    return NativeCode(code.address, code, felt=unchecked_inputs(_settled(program)) if of_rows else frozenset())
+    return NativeCode(
+        code.address, code, felt=unchecked_inputs(drop_dead_code(twins.settle(program))) if of_rows else frozenset()
+    )
 
 
 def _named(after: SparseProduct | RowPrograms | None) -> str:
@@ -124,10 +122,6 @@ def _named(after: SparseProduct | RowPrograms | None) -> str:
     if isinstance(after, RowPrograms):
         return f" {[cache.fingerprint(p) for p in after.programs]} {after.rows} {after.results}"
     return f" {after}" if after else ""
-
-
-def _settled(program: Program) -> Program:
-    return drop_dead_code(twins.settle(program))
 
 
 def emit(
@@ -149,14 +143,3 @@ def cost(program: Program) -> int:
     if not program.marks:
         return operations(program).total
     return twins.cost(*twins.find_units(program, native.host().lanes(np.dtype(np.float64))))
-
-
-def specialise(
-    name: str,
-    program: Program,
-    dtype: Any = np.float64,
-    lanes: int | None = None,
-    explain: Explain | None = None,
-) -> BoundFunction:
-    """`program` as a function of arrays; compiled on its first call for one configuration, and again for a batch."""
-    return BoundFunction(name, program.inputs, program.outputs, partial(entry, program, lanes=lanes), dtype, explain)
