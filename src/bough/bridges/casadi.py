@@ -58,37 +58,26 @@ def from_program(name: str, traced: Program) -> Any:
     """Any straight-line program as a `casadi.Function` with its names."""
     taken, inputs, outputs = _written(traced)
     named = [y.name if y.name not in taken else f"{y.name}_out" for y in traced.outputs]
-    return casadi.Function(_identifier(name), inputs, outputs, taken, named)
+    identifier = "".join(c if c.isalnum() else "_" for c in name)
+    return casadi.Function(identifier, inputs, outputs, taken, named)
 
 
 def _written(traced: Program) -> tuple[list[str], list[Any], list[Any]]:
     """The names of the inputs of a program, its inputs as symbols, and its outputs as expressions."""
     symbols = [casadi.SX.sym(x.name, x.size) for x in traced.inputs]
     results = evaluate(traced, [casadi.vertsplit(x) if x.numel() else [] for x in symbols], FUNCTIONS, VECTORS)
-    outputs = [_shaped(numbers, array) for numbers, array in zip(results, traced.outputs, strict=True)]
-    inputs = [_reshaped(x, array) for x, array in zip(symbols, traced.inputs, strict=True)]
+    outputs = [_matrix(casadi.vertcat(*numbers), array) for numbers, array in zip(results, traced.outputs, strict=True)]
+    inputs = [_matrix(x, array) for x, array in zip(symbols, traced.inputs, strict=True)]
     return [x.name for x in traced.inputs], inputs, outputs
 
 
-def _shaped(numbers: list[Any], array: Array) -> Any:
-    """The numbers, row-major, as a matrix: CasADi's own order is by columns."""
-    rows, columns = _rows_and_columns(array)
-    return casadi.reshape(casadi.vertcat(*numbers), columns, rows).T
+def _matrix(numbers: Any, array: Array) -> Any:
+    """Numbers, row-major, as a matrix: CasADi's own order is by columns.
 
-
-def _reshaped(symbols: Any, array: Array) -> Any:
-    rows, columns = _rows_and_columns(array)
-    return casadi.reshape(symbols, columns, rows).T
-
-
-def _rows_and_columns(array: Array) -> tuple[int, int]:
-    """Vectors are columns; what has more than two axes is flattened to its first."""
+    Vectors are columns; what has more than two axes is flattened to its first.
+    """
     rows = array.shape[0] if array.shape else 1
-    return rows, array.size // rows if rows else 0
-
-
-def _identifier(name: str) -> str:
-    return "".join(c if c.isalnum() else "_" for c in name)
+    return casadi.reshape(numbers, array.size // rows if rows else 0, rows).T
 
 
 def __dir__() -> list[str]:

@@ -128,7 +128,8 @@ def _primitive(operation: str, which: Callable[[str], Call]) -> Any:
         return _run(which(name), arrays, on_gpu=True)
 
     def run(*arrays: Any, name: str) -> list[Any]:
-        return (on_gpu if _is_on_gpu(arrays[0]) else on_cpu)(*arrays, name=name)
+        is_on_gpu = any(device.platform in ("gpu", "cuda") for device in arrays[0].devices())
+        return (on_gpu if is_on_gpu else on_cpu)(*arrays, name=name)
 
     def abstract(*arrays: Any, name: str) -> list[Any]:
         return [arrays[0].update(shape=shape) for shape in _shapes(which(name), arrays)]
@@ -154,16 +155,10 @@ _value = _primitive("bough", registered)
 _rate = _primitive("bough_rate", lambda name: registered(name).jvp)
 
 
-def _rule(directions: Any, arrays: Any, name: str) -> list[Any]:
-    return _rate.bind(*arrays, *map(ad.instantiate_zeros, directions), name=name)
-
-
-def _value_jvp(arrays: Any, directions: Any, name: str) -> tuple[Any, Any]:
-    return _value.bind(*arrays, name=name), _rule(directions, arrays, name)
-
-
-def _rate_jvp(arrays: Any, directions: Any, name: str) -> tuple[Any, Any]:
-    return _rate.bind(*arrays, name=name), _rule(directions, arrays, registered(name).jvp.name)
+def _jvp(primitive: Any, which: Callable[[str], Call], arrays: Any, directions: Any, name: str) -> tuple[Any, Any]:
+    """The operation and its rate, which is that of the call `which(name)`."""
+    rates = _rate.bind(*arrays, *map(ad.instantiate_zeros, directions), name=which(name).name)
+    return primitive.bind(*arrays, name=name), rates
 
 
 def _rate_transpose(weights: Any, *arrays: Any, name: str) -> list[Any]:
@@ -175,8 +170,8 @@ def _rate_transpose(weights: Any, *arrays: Any, name: str) -> list[Any]:
     return [None] * len(here) + wanted
 
 
-ad.primitive_jvps[_value] = _value_jvp
-ad.primitive_jvps[_rate] = _rate_jvp
+ad.primitive_jvps[_value] = partial(_jvp, _value, registered)
+ad.primitive_jvps[_rate] = partial(_jvp, _rate, lambda name: registered(name).jvp)
 ad.primitive_transposes[_rate] = _rate_transpose
 
 
@@ -188,10 +183,6 @@ def _target(name: str, dtype: np.dtype, on_gpu: bool) -> str:
     _alive.append(handler)
     jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(handler), platform="CUDA" if on_gpu else "cpu")
     return target
-
-
-def _is_on_gpu(x: Any) -> bool:
-    return any(device.platform in ("gpu", "cuda") for device in x.devices())
 
 
 _alive: list[Any] = []  # machine code must outlive XLA's use of it

@@ -31,18 +31,15 @@ class SweepFolder:
             if any(self.folder.glob("part-*.parquet")):
                 raise SweepError(f"{self.folder} has parts of a sweep, but no {JOB} that says of which")
             self.chunk = chunk or job.chunk_size()
-            self._write()
+            text = json.dumps({"job": job.description, "rows": job.rows.count, "chunk": self.chunk}, indent=1)
+            with replacing(self.folder / JOB) as file:
+                file.write(text.encode())
             return
         self.chunk = int(known["chunk"])
         if known["job"] != job.description:
             raise SweepError(f"{self.folder} holds another sweep: {_difference(known['job'], job.description)}")
         if chunk not in (None, self.chunk):
             raise SweepError(f"{self.folder} was begun with {self.chunk} rows a chunk, not {chunk}")
-
-    def _write(self) -> None:
-        text = json.dumps({"job": self.job.description, "rows": self.job.rows.count, "chunk": self.chunk}, indent=1)
-        with replacing(self.folder / JOB) as file:
-            file.write(text.encode())
 
     @property
     def count(self) -> int:
