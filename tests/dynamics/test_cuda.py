@@ -41,7 +41,8 @@ def arguments(names, batch):
     return [special.get(name, lambda: rng.normal(size=(batch, MODEL.nv)))() for name in names]
 
 
-TOLERANCES = {"float64": 1e-12, "float32": 1e-5}  # of the largest component of a row
+# Of the largest component of a row. The humanoid's H has a condition of 4e5: single precision on the CPU errs by 5e-5.
+TOLERANCES = {"float64": 1e-12, "float32": on_hardware(1e-4, 1e-5)}
 
 
 def assert_close(found, wanted, dtype):

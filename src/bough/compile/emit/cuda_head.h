@@ -63,7 +63,7 @@ typedef Number Real;
 #define TABLE(k) tables[(k) * LANES + lane]
 #define SHUFFLE(x, map) __shfl_sync(0xffffffffu, x, (map) >> (4 * lane) & 15u, LANES)
 #define PICK(mask, yes, no) (((mask) >> lane & 1) ? (yes) : (no))
-#define CHECK(x) fault += (x) - (x)
+#define CHECK(x) fault += (x) * Real(0) /* a difference may be fused with a product in x, and then is not zero */
 #define FINISH(bad) if (bad && inside && !(fault == Real(0))) bad[row] = 1
 #define PURE __device__ __forceinline__
 #ifdef __CUDACC__
