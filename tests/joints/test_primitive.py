@@ -1,5 +1,6 @@
 """The table of primitives: a joint of one's own is one file and one call, and every algorithm knows it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,9 @@ from bough.joints.slide import SLIDE
 
 def test_a_joint_from_outside():
     """In a fresh process: interpreted, traced and general, beside the same mechanism of known joints."""
-    run = subprocess.run([sys.executable, Path(__file__).with_name("outside.py")], capture_output=True, text=True)
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    script = Path(__file__).with_name("outside.py")
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, env=env)
     assert run.returncode == 0, run.stderr
     assert run.stdout == "joint 'late': register joints before the first model is built\n"
 
