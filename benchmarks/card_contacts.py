@@ -1,4 +1,4 @@
-"""Steps with contacts on a card beside MuJoCo Warp and Newton, which read our robots from `Model.to_mjcf`.
+"""Steps with contacts on a GPU beside MuJoCo Warp and Newton, which read our robots from `Model.to_mjcf`.
 
 Every robot has four points (spheres of a millimetre in MJCF) that may touch a plane, and springs with damping that draw
 its joints to the rest posture. All start from the same states, just above the ground, and go on from step to step.
@@ -27,7 +27,7 @@ from bough.io import load
 from bough.model import Model
 from bough.simulate import ContactPoint, Contacts, Ensemble
 
-GROUP = "on a card, a step of 2 ms with four contact points, per robot"
+GROUP = "on a GPU, a step of 2 ms with four contact points, per robot"
 BATCHES = (8_192, 32_768)
 DT, FRICTION, RADIUS = 2e-3, 0.8, 1e-3
 STIFFNESS, DAMPING = 200.0, 5.0

@@ -1,4 +1,4 @@
-"""On a card: steps of many motions, task torques of many robots, and what the first call takes."""
+"""On a GPU: steps of many motions, task torques of many robots, and what the first call takes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def torques() -> Iterator[Timing]:
                 return space.torques(*given)
 
             seconds = {"bough": _from_graph(run), "bough, called from Python": _called(run)}
-            yield Timing("on a card, task torques of 4,096 robots", model.name, f"{size} rows, {dtype}", seconds)
+            yield Timing("on a GPU, task torques of 4,096 robots", model.name, f"{size} rows, {dtype}", seconds)
 
 
 def panda() -> tuple[Model, list[str]]:
@@ -65,7 +65,7 @@ def motions() -> Iterator[Timing]:
             seconds = _called(partial(runs.step, 10)) / 10
             note = f"{1e-6 * batch / seconds:,.0f} M steps a second"
             case = f"{integrator}, float32, {batch:,} motions"
-            yield Timing("on a card, a step of all motions with servos", model.name, case, {"bough": seconds}, note)
+            yield Timing("on a GPU, a step of all motions with servos", model.name, case, {"bough": seconds}, note)
 
 
 def first_calls() -> Iterator[Timing]:
@@ -82,7 +82,7 @@ def first_calls() -> Iterator[Timing]:
                 start = time.perf_counter()
                 getattr(Dynamics(model, device="cuda"), name)(*arrays)
                 seconds[who] = time.perf_counter() - start
-            yield Timing("on a card, the first call", model.name, f"{name}, float32", seconds)
+            yield Timing("on a GPU, the first call", model.name, f"{name}, float32", seconds)
     if kept is None:
         del os.environ["BOUGH_CACHE_DIR"]
     else:

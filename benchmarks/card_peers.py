@@ -29,7 +29,7 @@ from bough.io import load
 from bough.model import Model
 
 BATCHES = (32_768, 262_144)
-GROUP = "on a card, other libraries, per configuration"
+GROUP = "on a GPU, other libraries, per configuration"
 ROWS = 1024  # different ones
 TURNS = 2  # batches of states, one after the other
 EQUAL = 1e-3  # of the largest acceleration of a row, in the median: all of them compute in single precision
@@ -69,7 +69,7 @@ def rows() -> list[Timing]:
         except ImportError:
             continue
         except Exception as error:  # of another library, in its own words
-            found.append(left_out(f"{peer.__name__} on a card", f"{error}"[:200]))
+            found.append(left_out(f"{peer.__name__} on a GPU", f"{error}"[:200]))
     return found
 
 

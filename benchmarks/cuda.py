@@ -109,7 +109,7 @@ def measured(case: Case, dtype: np.dtype, batch: int) -> Timing:
             best = seconds, layout, f
     assert best is not None
     return Timing(
-        "on a card, per configuration",
+        "on a GPU, per configuration",
         case.model.name,
         title(case, dtype, batch),
         {"bough": best[0]},

@@ -140,7 +140,7 @@ class Ensemble:
 
     @property
     def residual(self) -> Array:
-        """(batch,) how far the last sweep of the last step still moved a velocity."""
+        """(batch,) how far the last sweep of the last step still moved a velocity, or one contradicts a stop."""
         if self._report is not None:
             return self._report[:, CHANGE]
         return self._stepper.residual if self._stepper else np.zeros(len(self.q))

@@ -180,7 +180,10 @@ def finish_step(
     report[SLIPS] = slipping(k, w.friction, w.lam)
     report[SPENT] = energy_spent(m, g, w.lam, w)
     add_impulses(m, p, f, v_after, w)
-    report[EXCESS] = limit_excess(m, e, q, v_after, dt[0]) + judge_locks(m, f, o, q, dt[0], v_after, lam, w)
+    report[EXCESS] = limit_excess(m, e, q, v_after, dt[0])
+    if len(o.dof) > 0:
+        report[EXCESS] = judge_locks(m, f, o, q, dt[0], v_after, lam, w)
+        report[CHANGE] = larger(report[CHANGE], report[EXCESS])
     report[DEPTH] = m.zero[0]
     if g.corrects[0] == 1:
         integrate(m, j, q, dt[0], w.q_free, v_after, w)
@@ -286,12 +289,12 @@ def free_velocity(
             w.column[k, 0] = c.lock[0] * (w.lead[a] - v[a])
     for n in range(len(o.dof)):
         k = o.dof[n]
-        w.felt[n] = w.column[k, 0]
+        w.load[n] = w.column[k, 0]
         w.column[k, 0] = w.column[k, 0] + w.locked[n] * c.lock[0] * (w.end[n] - v[o.v[n]])
     ltdl(f.parent, f.rows, w.H)
     unit_ltsolve(f.parent, f.rows, w.H, w.column)
     if len(o.dof) > 0:
-        feel_descendants(f, o, w)
+        sum_descendants(f, o, w)
     divide_diagonal(f.parent, f.rows, w.H, w.column)
     unit_lsolve(f.parent, f.rows, w.H, w.column)
     for k in range(len(m.v_index)):
@@ -304,8 +307,8 @@ def free_velocity(
 
 
 @kernel
-def feel_descendants(f: DofTree, o: Locks, w: Workspace) -> None:
-    """w.felt and w.articulated of locks: force and articulated inertia there, with those of all joints behind them.
+def sum_descendants(f: DofTree, o: Locks, w: Workspace) -> None:
+    """w.load and w.articulated of locks: force and articulated inertia there, with those of all joints behind them.
 
     Of a locked joint, w.H has none of its own but the heavy rotor.
     """
@@ -314,7 +317,7 @@ def feel_descendants(f: DofTree, o: Locks, w: Workspace) -> None:
         while i >= 0:
             n = o.of_dof[i]
             if n >= 0:
-                w.felt[n] = w.felt[n] - w.H[b] * w.column[k, 0]
+                w.load[n] = w.load[n] - w.H[b] * w.column[k, 0]
                 w.articulated[n] = w.articulated[n] - w.H[b] * (w.H[b] * D)
             i = f.parent[i]
             b = b - 1
@@ -332,7 +335,7 @@ def judge_locks(
     for n in range(len(o.dof)):
         k, a, x = o.dof[n], o.v[n], q[o.coordinate[n]]
         D, i, b = w.H[f.rows[k + 1] - 1], f.parent[k], f.rows[k + 1] - 2
-        pull = w.articulated[n] * (w.change[k] + w.column[k, 0]) - w.felt[n] - w.z[k] * D
+        pull = w.articulated[n] * (w.change[k] + w.column[k, 0]) - w.load[n] - w.z[k] * D
         while i >= 0:
             pull = pull + w.H[b] * D * (w.change[i] + w.column[i, 0])
             i = f.parent[i]
@@ -530,7 +533,7 @@ WORK = (
     | {"depth": "contacts", "q_free": "nq", "move": "nv"}
     | {"h": "1", "C": "nv", "u": "dofs", "z": "dofs", "column": "dofs 1", "ahead": "contacts"}
     | {"friction": "laws", "lower": "laws", "upper": "laws", "lam": "solved", "start": "solved", "force": "rows"}
-    | {name: "locks" for name in ("locked", "low", "end", "articulated", "felt")} | {"change": "dofs"}
+    | {name: "locks" for name in ("locked", "low", "end", "articulated", "load")} | {"change": "dofs"}
     | {"wrench": "seeds 6", "E": "held held", "fit": "held columns", "L": "held held"}
     | {name: "held" for name in ("U", "pivot", "left", "gap", "found")}
 )  # fmt: skip
