@@ -183,7 +183,7 @@ def about(seconds: float, layout: str, f: CudaFunction, dtype: np.dtype, batch: 
     peak = properties.multi_processor_count * PEAK_PER_SM[dtype] * CLOCK
     arithmetic = operations(launches.program()).total / seconds / peak
     moved = dtype.itemsize * sum(x.size for x in (*f.inputs, *f.outputs)) / seconds / BANDWIDTH
-    ways = (", staged" if form.staged else "") + (", shelved" if form.shelved else "")
+    ways = (", staged" if form.staged else "") + (", spilling to shared memory" if form.resident else "")
     how = f"{layout}, {form.lanes} threads a row{ways}, block {block}"
     takes = f"{kernel.registers} registers, {kernel.local_bytes} B spilled"
     return f"{1e-6 / seconds:,.0f} M/s; {how}, {takes}; {arithmetic:.0%} of arithmetic, {moved:.0%} of memory"

@@ -51,7 +51,7 @@ class StandInGpu:
             "extern __shared__ __align__(16) unsigned char tile_bytes[]", "auto &tile_bytes = dynamic_shared"
         )
         text = text.replace(
-            "extern __shared__ __align__(16) unsigned char shelf_bytes[]", "auto &shelf_bytes = dynamic_shared"
+            "extern __shared__ __align__(16) unsigned char spill_bytes[]", "auto &spill_bytes = dynamic_shared"
         )
         whole = f"""#include "{HEADER}"
 {text}

@@ -37,10 +37,10 @@ FORMS = [
     cuda.Form(2, "columns", results="columns"),
     cuda.Form(4),
     cuda.Form(4, staged=True),
-    cuda.Form(1, shelved=6),
-    cuda.Form(4, "columns", shelved=4, results="columns"),
-    cuda.Form(4, "rows", shelved=4, results="columns"),
-    cuda.Form(4, staged=True, shelved=4),
+    cuda.Form(1, resident=6),
+    cuda.Form(4, "columns", resident=4, results="columns"),
+    cuda.Form(4, "rows", resident=4, results="columns"),
+    cuda.Form(4, staged=True, resident=4),
 ]
 
 
@@ -98,10 +98,10 @@ def test_threads_compute_what_the_kernel_does(robot, name, form):
 
 
 @pytest.mark.parametrize(("lanes", "gpu"), [(1, "H200"), (4, "H200"), (4, "A100"), (1, "RTX 4090"), (4, "T4")])
-def test_values_on_shelves_come_back(lanes, gpu, monkeypatch):
+def test_spilled_values_are_reloaded(lanes, gpu, monkeypatch):
     monkeypatch.setattr(limits, "AT_WORK", {8: 215})
-    source = check(ROBOTS["dog"], ROUTINES["aba"], cuda.Form(lanes, shelved=4), LIMITS[gpu])
-    assert source.block == limits.SHELF_BLOCK
+    source = check(ROBOTS["dog"], ROUTINES["aba"], cuda.Form(lanes, resident=4), LIMITS[gpu])
+    assert source.block == limits.SPILL_BLOCK
     size = source.row_bytes * source.block // lanes
     assert 0 < size <= LIMITS[gpu].shared // 4 - LIMITS[gpu].reserved
 

@@ -11,7 +11,7 @@ import pytest
 
 from bough import zoo
 from bough.compile.emit import cuda
-from bough.compile.emit.limits import SHELF_BLOCK, THREAD_REGISTERS
+from bough.compile.emit.limits import SPILL_BLOCK, THREAD_REGISTERS
 from bough.compile.executions import traced
 from bough.compile.run.cuda.forms import candidates, kernel_needs, rule
 from bough.compile.run.cuda.gpu import flags
@@ -91,9 +91,9 @@ def check(routine, dtype, layout, architecture, every):
         block = source.block or (chosen.block if form == chosen.form else 32)
         whole = shared + source.row_bytes * block // form.lanes
         assert whole <= limits.block_shared
-        if form.shelved:  # as many blocks as it is written for have place on a multiprocessor
-            assert form.shelved * SHELF_BLOCK * registers <= limits.registers
-            assert form.shelved * (whole + limits.reserved) <= limits.shared
+        if form.resident:  # as many blocks as it is written for have place on a multiprocessor
+            assert form.resident * SPILL_BLOCK * registers <= limits.registers
+            assert form.resident * (whole + limits.reserved) <= limits.shared
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

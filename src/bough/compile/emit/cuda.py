@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.emit.limits import SHELF_BLOCK, Limits
-from bough.compile.emit.shelves import Shelves, peak
+from bough.compile.emit.limits import SPILL_BLOCK, Limits
+from bough.compile.emit.spilling import SharedSpills, peak
 from bough.compile.graph import twins
 from bough.compile.graph.cut import BETWEEN
 from bough.compile.graph.expr import ADD, ATAN, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, STEP, SUB
@@ -49,15 +49,15 @@ class Form(NamedTuple):
     """How a kernel is written: threads for each row, the layout of its inputs and results, the use of shared memory.
 
     Arrays are (batch, n) "rows" or (n, batch) "columns". `staged`: results are gathered in shared memory and leave it
-    in long runs of neighbours, which for rows with many numbers is several times faster. `shelved`: values that wait
-    long for their next use lie there (see `shelves`), which pays where registers are short; it says how many blocks
-    share the registers and the memory of a multiprocessor. `listed`: rows may be those of a list (see `collect`).
+    in long runs of neighbours, which for rows with many numbers is several times faster. `resident`: live values spill
+    to shared memory (see `spilling`), for so many resident blocks of a multiprocessor; 0: no spilling. `listed`: rows
+    may be those of a list (see `collect`).
     """
 
     lanes: int = 1
     layout: Layout = "rows"
     staged: bool = False
-    shelved: int = 0
+    resident: int = 0
     results: Layout = "rows"
     listed: bool = False
 
@@ -123,10 +123,10 @@ def emit(arranged: Arrangement, dtype: npt.DTypeLike, form: Form, limits: Limits
     """CUDA C of a program for a GPU with these limits."""
     kernel = _Kernel(arranged, np.dtype(dtype), form)
     tile = tile_bytes(arranged.program.outputs, dtype) if form.staged else 0
-    if not form.shelved:
+    if not form.resident:
         return CudaText(kernel.text(), form, tile)
-    slots = kernel.put_on_shelves(limits, tile * SHELF_BLOCK // form.lanes)
-    return CudaText(kernel.text(), form, tile + np.dtype(dtype).itemsize * slots * form.lanes, SHELF_BLOCK)
+    slots = kernel.spill_to_shared(limits, tile * SPILL_BLOCK // form.lanes)
+    return CudaText(kernel.text(), form, tile + np.dtype(dtype).itemsize * slots * form.lanes, SPILL_BLOCK)
 
 
 def tile_bytes(outputs: Sequence[Array], dtype: npt.DTypeLike) -> int:
@@ -135,7 +135,7 @@ def tile_bytes(outputs: Sequence[Array], dtype: npt.DTypeLike) -> int:
 
 
 class Needs(NamedTuple):
-    """What a kernel needs without shelves: its lines, and values that wait at one time, in registers of four bytes."""
+    """What a kernel needs without spilling: its lines, and the most live values, in registers of four bytes."""
 
     lines: int
     registers: int
@@ -299,14 +299,14 @@ class _Kernel:
 
     # Text
 
-    def put_on_shelves(self, limits: Limits, tile: int) -> int:
-        """Lines with shelves behind a tile of so many bytes, and how many of these a thread has."""
-        size, shelved = np.dtype(self.scalar).itemsize, self.form.shelved
+    def spill_to_shared(self, limits: Limits, tile: int) -> int:
+        """Spill live values to shared memory behind a tile of so many bytes; returns the slots of a thread."""
+        size, resident = np.dtype(self.scalar).itemsize, self.form.resident
         tables = sum({"int": 4}.get(kind, size) * count for kind, _, count in self._shared())
-        slots = max(0, limits.shelf(shelved) - -(-(tables + tile) // SHELF_BLOCK)) // size
-        shelves = Shelves(self.lines, limits.waiting(self.scalar, shelved) * 4 // size, slots)
-        self.lines = [f"SHELVES({tile});", *shelves.lines]
-        return shelves.slots
+        slots = max(0, limits.spill_memory(resident) - -(-(tables + tile) // SPILL_BLOCK)) // size
+        spills = SharedSpills(self.lines, limits.live_registers(self.scalar, resident) * 4 // size, slots)
+        self.lines = [f"SPILL_MEMORY({tile});", *spills.lines]
+        return spills.slots
 
     def text(self) -> str:
         inputs = [f"const Number *__restrict__ x{k}_" for k in range(len(self.program.inputs))]
@@ -323,9 +323,9 @@ class _Kernel:
         head = HEAD.replace("@REAL@", self.real).replace("@LANES@", str(self.lanes))
         for name, layout in (("@ROWS@", self.form.layout), ("@RESULT_ROWS@", self.form.results)):
             head = head.replace(name, "1" if layout == "rows" else "0")
-        head = head.replace("@BLOCK@", str(SHELF_BLOCK)).replace("@LISTED@", str(int(self.form.listed)))
+        head = head.replace("@BLOCK@", str(SPILL_BLOCK)).replace("@LISTED@", str(int(self.form.listed)))
         tables = _table("Number", "tables", list(self.tables)) + _table("int", "offsets", list(self.offsets))
-        bounds = f"BLOCK_OF({SHELF_BLOCK}, {self.form.shelved}) " if self.form.shelved else ""
+        bounds = f"BLOCK_OF({SPILL_BLOCK}, {self.form.resident}) " if self.form.resident else ""
         return f'{head}{tables}\nextern "C" __global__ {bounds}void {ENTRY}({parameters})\n{{\n{body}\n}}\n'
 
     def _result_pointers(self) -> tuple[list[str], list[str]]:

@@ -53,11 +53,11 @@ typedef Number Real;
             base[ROW(begin + k / (size)) * (size) + k % (size)] = tile[k / (size) * (pitch) + k % (size)]; \
     }
 #define BLOCK_OF(threads, blocks) __launch_bounds__(threads, blocks)
-#define SHELVES(tile) \
-    extern __shared__ __align__(16) unsigned char shelf_bytes[]; \
-    volatile Number *const shelf = reinterpret_cast<volatile Number *>(shelf_bytes + (tile)) + threadIdx.x
-#define SHELVE(slot, x) shelf[(slot) * @BLOCK@] = x
-#define FETCH(slot) shelf[(slot) * @BLOCK@]
+#define SPILL_MEMORY(tile) \
+    extern __shared__ __align__(16) unsigned char spill_bytes[]; \
+    volatile Number *const spilled = reinterpret_cast<volatile Number *>(spill_bytes + (tile)) + threadIdx.x
+#define SPILL(slot, x) spilled[(slot) * @BLOCK@] = x
+#define RELOAD(slot) spilled[(slot) * @BLOCK@]
 #define LANE(size) ((int)(lane & ((size) - 1)))
 #define OFFSET(k) offsets[(k) * LANES + lane]
 #define TABLE(k) tables[(k) * LANES + lane]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-SHELF_BLOCK = 64  # threads of a block with values on shelves
+SPILL_BLOCK = 64  # threads of a block that spills to shared memory
 THREAD_REGISTERS = 255  # that a thread has at most
-AT_WORK = {4: 45, 8: 55}  # registers of a thread beside the values that wait for a use, by bytes of a number
+AT_WORK = {4: 45, 8: 55}  # registers of a thread beside its live values, by bytes of a number
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Limits:
     block_shared: int  # shared memory of one block
     reserved: int  # of that memory, what each block takes for itself
 
-    def waiting(self, dtype: npt.DTypeLike, blocks: int) -> int:
-        """Registers of a thread for values that wait, where so many blocks of SHELF_BLOCK share a multiprocessor."""
-        return min(THREAD_REGISTERS, self.registers // (SHELF_BLOCK * blocks)) - AT_WORK[np.dtype(dtype).itemsize]
+    def live_registers(self, dtype: npt.DTypeLike, blocks: int) -> int:
+        """Registers of a thread for live values, with so many resident blocks of SPILL_BLOCK threads."""
+        return min(THREAD_REGISTERS, self.registers // (SPILL_BLOCK * blocks)) - AT_WORK[np.dtype(dtype).itemsize]
 
-    def shelf(self, blocks: int) -> int:
-        """Bytes of shared memory for a thread there."""
-        return min(self.shared // blocks - self.reserved, self.block_shared) // SHELF_BLOCK
+    def spill_memory(self, blocks: int) -> int:
+        """Bytes of shared memory for the spilled values of a thread, with so many resident blocks."""
+        return min(self.shared // blocks - self.reserved, self.block_shared) // SPILL_BLOCK
 
     @property
     def tile(self) -> int:

@@ -1,10 +1,10 @@
-"""Values on shelves: what lines say stays, and no more is held than was asked for."""
+"""Spilling to shared memory: results stay equal, and no more values are live than registers allow."""
 
 import re
 
 import pytest
 
-from bough.compile.emit.shelves import Shelves, made_by, peak
+from bough.compile.emit.spilling import SharedSpills, defined_by, peak
 
 LINES = [
     *(f"const Real t{k} = LOAD(x0, {k});" for k in range(60)),
@@ -17,16 +17,16 @@ LINES = [
 
 def held(lines):
     """Play the lines: where each name is, by what it holds, and how many values wait at once."""
-    value, shelf, last = {}, {}, {}
+    value, memory, last = {}, {}, {}
     for k, line in enumerate(lines):
         for name in re.findall(r"\bt\d+[sc]?(?:_\d+)?\b", line):
             last[name] = k
     results, most = {}, 0
     for k, line in enumerate(lines):
-        if found := re.match(r"SHELVE\((\d+), (\S+)\);", line):
-            shelf[found[1]] = value[found[2]]
-        elif found := re.match(r"const Real (\S+) = FETCH\((\d+)\);", line):
-            value[found[1]] = shelf[found[2]]
+        if found := re.match(r"SPILL\((\d+), (\S+)\);", line):
+            memory[found[1]] = value[found[2]]
+        elif found := re.match(r"const Real (\S+) = RELOAD\((\d+)\);", line):
+            value[found[1]] = memory[found[2]]
         elif found := re.match(r"const Real (\S+) = LOAD\(x0, (\d+)\);", line):
             value[found[1]] = int(found[2])
         elif found := re.match(r"const Real (\S+) = (\S+) \* (\S+);", line):
@@ -43,19 +43,19 @@ def held(lines):
 @pytest.mark.parametrize(("registers", "slots"), [(30, 200), (30, 10), (1000, 10)])
 def test_results_are_the_same(registers, slots):
     wanted, before = held(LINES)
-    shelves = Shelves(LINES, registers, slots)
-    got, after = held(shelves.lines)
+    spills = SharedSpills(LINES, registers, slots)
+    got, after = held(spills.lines)
     assert got == wanted
     assert peak(LINES) == before + 1  # one more while a line is computed
     assert after <= before
-    assert shelves.slots <= slots
+    assert spills.slots <= slots
     if registers < before and slots == 200:
         assert after <= registers + 2
     if registers > before:
-        assert shelves.lines == LINES
+        assert spills.lines == LINES
 
 
 def test_names_that_are_made():
-    assert made_by("const Real t3 = t1 + t2;") == ["t3"]
-    assert made_by("Real t5s, t5c; turn(t1, &t5s, &t5c);") == ["t5s", "t5c"]
-    assert made_by("STORE(y0, 3, 1, t5s);") == []
+    assert defined_by("const Real t3 = t1 + t2;") == ["t3"]
+    assert defined_by("Real t5s, t5c; turn(t1, &t5s, &t5c);") == ["t5s", "t5c"]
+    assert defined_by("STORE(y0, 3, 1, t5s);") == []
