@@ -72,7 +72,7 @@ def states(model, specs, batch=11):
 
 def check(model, routine, form, limits=LIMITS["H200"], dtype=np.float64):
     program = traced(routine, (model.mechanism,), model.sizes, mark_limbs if form.lanes > 1 else None)
-    source = cuda.emit(cuda.arrange(program, form.lanes), dtype, form, limits)
+    source = cuda.emit(cuda.arrangements(lambda: program)(form.lanes), dtype, form, limits)
     inputs = states(model, program.inputs)
     outputs, bad = run(source, inputs, [a.shape for a in program.outputs], dtype=dtype)
     assert not bad.any()
@@ -111,7 +111,7 @@ def test_what_one_kernel_does_not_take_is_refused(monkeypatch):
     program = traced(ROUTINES["aba"], (model.mechanism,), model.sizes, None)
     monkeypatch.setattr(cuda, "LARGEST", 50)
     with pytest.raises(TooLargeError, match=r"operations are more than one GPU kernel takes \(50\)"):
-        cuda.arrange(program, 1)
+        cuda.arrangements(lambda: program)(1)
 
 
 def test_rows_that_are_not_finite_are_marked():
@@ -121,5 +121,5 @@ def test_rows_that_are_not_finite_are_marked():
     q[1, 3:7] = 0.0
     q[2, 9] = 1e12  # too many turns for the reduction
     v = np.zeros((3, model.nv))
-    source = cuda.emit(cuda.arrange(program, 4), np.float64, cuda.Form(4), LIMITS["H200"])
+    source = cuda.emit(cuda.arrangements(lambda: program)(4), np.float64, cuda.Form(4), LIMITS["H200"])
     assert run(source, [q, v, v], [(model.nv,)])[1].tolist() == [0, 1, 1]

@@ -79,7 +79,7 @@ def taken(cubin, reserved):
 def check(routine, dtype, layout, architecture, every):
     limits, fast = LIMITS[ARCHITECTURES[architecture]], dtype == np.float32
     program = traced(routine, (MODEL.grouped,), MODEL.sizes, mark_limbs)
-    arranged = cache(lambda lanes: cuda.arrange(program, lanes))
+    arranged = cuda.arrangements(lambda: program)
     kernels = kernel_needs(arranged, np.dtype(dtype), cuda.Layouts(layout, layout), limits, has_twins=True)
     chosen, reserved = rule(kernels, limits), limits.reserved if int(architecture[3:]) >= 90 else 0
     forms = {chosen.form, *(candidates(kernels, limits) if every else ())}

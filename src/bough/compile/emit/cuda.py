@@ -11,8 +11,9 @@ The text is written in a dozen macros (LOAD, STORE, SHUFFLE, PICK, TABLE, ...), 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
@@ -91,17 +92,25 @@ class Arrangement(NamedTuple):
     lanes: int
 
 
-def arrange(program: Program, lanes: int) -> Arrangement:
-    """Put twins side by side; with one thread for a row, fold what makes them twins."""
-    if lanes > 1:
-        arranged, order = twins.side_by_side(optimise(program), lanes)
-    else:
-        arranged = optimise(drop_dead_code(twins.settle(program)))
-        graph = arranged.graph
-        order = [(i,) for i in graph.live(arranged.flat_roots()) if graph.op[i] >= ADD]
-    if len(order) > LARGEST:
-        raise TooLargeError(f"{len(order)} operations are more than one GPU kernel takes ({LARGEST})")
-    return Arrangement(arranged, order, lanes)
+def arrangements(program: Callable[[], Program]) -> Callable[[int], Arrangement]:
+    """Arrangements of a program by the number of threads for a row, each made when it is first wanted.
+
+    Several threads have twins side by side; for one thread, what makes them twins is folded.
+    """
+    optimised = cache(lambda: optimise(program()))
+
+    def arrange(lanes: int) -> Arrangement:
+        if lanes > 1:
+            arranged, order = twins.side_by_side(optimised(), lanes)
+        else:
+            arranged = optimise(drop_dead_code(twins.settle(program())))
+            graph = arranged.graph
+            order = [(i,) for i in graph.live(arranged.flat_roots()) if graph.op[i] >= ADD]
+        if len(order) > LARGEST:
+            raise TooLargeError(f"{len(order)} operations are more than one GPU kernel takes ({LARGEST})")
+        return Arrangement(arranged, order, lanes)
+
+    return cache(arrange)
 
 
 def collect(dtype: npt.DTypeLike) -> str:

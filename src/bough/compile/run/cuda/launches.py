@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.compile.emit import cuda, cuda_product
-from bough.compile.emit.cuda import Arrangement, Form, Layouts, arrange, emit
+from bough.compile.emit.cuda import Form, Layouts, arrangements, emit
 from bough.compile.emit.cuda_product import ProductText
+from bough.compile.emit.limits import Limits
 from bough.compile.emit.llvm_product import SparseProduct
 from bough.compile.graph.cut import BETWEEN, cut
 from bough.compile.graph.program import Array, Program
@@ -29,6 +30,7 @@ from bough.compile.settings import forms_are_timed
 
 CLASSES = (4096, 65_536)  # rows: from the first on forms are tried, from the second on once more
 LONGEST = 12_000  # lines: longer kernels are cut where memory between them can be kept
+AT_BEST = 3  # times as short: what four threads for a row gain in kernels of that length
 MOST_KEPT = 256  # launches that are kept prepared
 
 
@@ -51,7 +53,7 @@ class Launches:
         self._choices: dict[tuple[np.dtype, int], FormAndBlock] = {}  # by precision and class of batch
         self._loaded: dict[tuple[np.dtype, Form], LoadedForm] = {}
         self._prepared: dict[tuple[np.dtype, int], Launch] = {}  # by precision and batch
-        self._arranged: Callable[[int], Arrangement] = cache(lambda lanes: arrange(program(), lanes))
+        self._arranged, self._kernels = arrangements(program), cache(self._find_kernels)
 
     def launch(
         self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any, chosen: int = 0
@@ -95,13 +97,15 @@ class Launches:
 
     def _is_long(self, gpu: Gpu, dtype: np.dtype) -> bool:
         def lines() -> bytes:
-            kernels = self._kernels(gpu, dtype)
+            kernels = self._kernels(gpu.limits, dtype)
             return b"%d" % kernels.needs[rule(kernels, gpu.limits).form.lanes].lines
 
+        if len(self.program().graph) > AT_BEST * LONGEST:
+            return True
         return int(fetch(f"lines {self._name(dtype)} {self.layouts} {gpu.limits}", lines)) > LONGEST
 
     def _by_rule(self, gpu: Gpu, dtype: np.dtype) -> FormAndBlock:
-        return self._kept(gpu, dtype, "", lambda: rule(self._kernels(gpu, dtype), gpu.limits))
+        return self._kept(gpu, dtype, "", lambda: rule(self._kernels(gpu.limits, dtype), gpu.limits))
 
     def choice(self, dtype: np.dtype, batch: int) -> tuple[FormAndBlock, Kernel]:
         """What was chosen for batches of that class, and its kernel."""
@@ -112,7 +116,7 @@ class Launches:
         self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any
     ) -> dict[FormAndBlock, float]:
         """Seconds of a launch, of each form in each block."""
-        forms = [*candidates(self._kernels(gpu, dtype), gpu.limits)]
+        forms = [*candidates(self._kernels(gpu.limits, dtype), gpu.limits)]
         with ThreadPoolExecutor(len(forms)) as pool:
             list(pool.map(lambda form: self._kernel(gpu, dtype, form), forms))
         times = {}
@@ -158,8 +162,8 @@ class Launches:
         times = self.trial(gpu, dtype, batch, arguments, stream)
         return min(times, key=lambda choice: times[choice])
 
-    def _kernels(self, gpu: Gpu, dtype: np.dtype) -> KernelNeeds:
-        return kernel_needs(self._arranged, dtype, self.layouts, gpu.limits, bool(self.program().marks))
+    def _find_kernels(self, limits: Limits, dtype: np.dtype) -> KernelNeeds:
+        return kernel_needs(self._arranged, dtype, self.layouts, limits, bool(self.program().marks))
 
     def _kernel(self, gpu: Gpu, dtype: np.dtype, form: Form) -> LoadedForm:
         found = self._loaded.get((dtype, form))
