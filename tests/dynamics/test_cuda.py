@@ -78,6 +78,29 @@ def test_every_function_of_the_table(name, dtype, gpu):
     assert_close(getattr(gpu_dyn, name)(*given, **options), getattr(cpu, name)(*known, **options), dtype)
 
 
+@pytest.mark.parametrize("name", ["kinetic_energy", "potential_energy", "regressor", "gravity", "placements"])
+def test_columns_have_the_results_of_rows(name, gpu):
+    given = arguments(FUNCTIONS[name].arguments, 7)
+    wanted = getattr(bough.Dynamics(MODEL), name)(*given)
+    dyn, columns = bough.Dynamics(MODEL, device="cuda", layout="columns"), [np.ascontiguousarray(x.T) for x in given]
+    for found in (getattr(dyn, name)(*columns), dyn.with_status(name, *columns)[0], dyn.fused([name])(*columns)[0]):
+        np.testing.assert_allclose(np.moveaxis(found, -1, 0), wanted, atol=1e-11 * np.abs(wanted).max())
+    single, number = dyn.with_status(name, *(x[0] for x in given))[0], wanted[0]
+    np.testing.assert_allclose(single, number, atol=1e-11 * np.abs(wanted).max(), strict=True)
+
+
+def test_kinematics_and_generalized_forces_in_columns(gpu):
+    frames, (q, v) = list(MODEL.frame_names[-2:]), arguments(("q", "v"), 3)
+    F = np.random.default_rng(2).normal(size=(3, 2, 6))
+    cpu, dyn = bough.Dynamics(MODEL), bough.Dynamics(MODEL, device="cuda", layout="columns")
+    wanted, found = cpu.kinematics(q, v, frames, frames), dyn.kinematics(q.T.copy(), v.T.copy(), frames, frames)
+    for name in frames:
+        np.testing.assert_allclose(np.moveaxis(found.jacobians[name], -1, 0), wanted.jacobians[name], atol=1e-12)
+    np.testing.assert_allclose(np.moveaxis(found.velocities, -1, 0), wanted.velocities, atol=1e-12)
+    tau = dyn.generalized_forces(q.T.copy(), frames, np.moveaxis(F, 0, -1).copy())
+    np.testing.assert_allclose(tau.T, cpu.generalized_forces(q, frames, F), atol=1e-11)
+
+
 INPUTS = ("inertia", "armature", "gravity", "placement")
 PARAMETRISED = ("forward_dynamics", "mass_matrix", *on_hardware(("inverse_dynamics", "semi_implicit_step"), ()))
 

@@ -76,6 +76,21 @@ def test_fused_keeps_what_one_function_has_at_zero(general):
     np.testing.assert_allclose(c, dyn.bias_force(q, v), atol=1e-12)
 
 
+@pytest.mark.parametrize("rows", [(), (4,)])
+def test_fused_results_have_the_shapes_of_single_calls(rows):
+    model = zoo.arm(3)
+    dyn, (q, v, tau) = bough.Dynamics(model), np.random.default_rng(0).normal(size=(3, *rows, 3))
+    T, V = dyn.kinetic_energy(q, v), dyn.potential_energy(q)
+    Y, (qs, vs) = dyn.regressor(q, v, tau), dyn.semi_implicit_step(q, v, tau, 1e-3)
+    found = dyn.fused(["kinetic_energy", "semi_implicit_step", "regressor", "potential_energy"])(q, v, tau, 1e-3, tau)
+    for x, wanted in zip(found, (T, qs, vs, Y, V), strict=True):
+        np.testing.assert_allclose(x, wanted, rtol=1e-12, atol=1e-14, strict=True)
+    np.testing.assert_allclose(dyn.fused(["kinetic_energy"])(q, v)[0], T, rtol=1e-12, strict=True)
+    for name, inputs in (("kinetic_energy", (q, v)), ("regressor", (q, v, tau))):
+        wanted, (found, _) = getattr(dyn, name)(*inputs), dyn.with_status(name, *inputs)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, strict=True)
+
+
 def test_all_pairs_fused_are_as_one_by_one():
     model = zoo.arm(2)
     rng = np.random.default_rng(1)

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from bough.arguments import explained
-from bough.compile.run.arrays import is_real
 from bough.compile.run.call import BoundFunction
 from bough.compile.run.gate import make_front
 from bough.dynamics import functions as table
@@ -22,7 +21,7 @@ from bough.dynamics import gradients
 from bough.dynamics.engine import device_of
 from bough.dynamics.functions import REFERENCE
 from bough.dynamics.gradients import Gradients
-from bough.dynamics.library import Library, by_bodies, named_functions
+from bough.dynamics.library import Library, named_functions, public_result, with_dt
 from bough.dynamics.parameters import Parameters, check_inputs
 from bough.dynamics.whole_body import Kinematics
 from bough.errors import ModelError, ShapeError
@@ -73,22 +72,8 @@ def written_out(cls: type[T]) -> type[T]:
     return cls
 
 
-def with_dt(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs of a step, with an array (1,) in the place of a number dt: of float32 where all other arrays are."""
-    *others, dt = inputs
-    if not is_real(dt):
-        return inputs
-    single = all(str(getattr(x, "dtype", "")).endswith("float32") for x in others)
-    return (*others, np.array([dt], np.float32 if single else float))
-
-
 Forces: TypeAlias = Mapping[str, ArrayLike] | ArrayLike | None
 ForwardMethod: TypeAlias = Literal["auto", "aba", "crba"]
-
-
-def _scalar(x: RealArray) -> Any:
-    """A number instead of an array of one, or a column of them instead of a matrix."""
-    return x[0] if x.ndim == 1 else x[:, 0]
 
 
 OPTIONS = ("method", "frame", "reference", "forces")  # what a function may be asked for beside its arrays
@@ -259,11 +244,7 @@ class Dynamics:
 
     def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
-        out = call.get("out")
-        if out is not None:
-            call["out"] = by_bodies("regressor", out)
-        Y = self._library.function("regressor", given=call).call(q, v, qdd, **call)
-        return out if out is not None else Y.reshape(*Y.shape[:-2], Y.shape[-2] * Y.shape[-1])
+        return self._plain("regressor", call)(q, v, qdd, **call)
 
     def packed_regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """The rows of Y that are not zero, (pairs, 10): `bough.dynamics.regressor_pairs` says whose they are.
@@ -361,11 +342,13 @@ class Dynamics:
 
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **given: Unpack[RunKeywords]) -> Any:
         """Kinetic energy in joules, v' H v / 2, rotors included: a float, or an array (batch,)."""
-        return _scalar(self._library.function("kinetic_energy", given=given).call(q, v, **given))
+        found = self._library.function("kinetic_energy", given=given).call(q, v, **given)
+        return public_result("1", found, self.device)
 
     def potential_energy(self, q: ArrayLike, **given: Unpack[RunKeywords]) -> Any:
         """Potential energy in joules, zero with the centre of mass at the world's origin: a float, or (batch,)."""
-        return _scalar(self._library.function("potential_energy", given=given).call(q, **given))
+        found = self._library.function("potential_energy", given=given).call(q, **given)
+        return public_result("1", found, self.device)
 
     def momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Momentum (6,) = [linear, angular about the world's origin], in world axes; rotors are left out."""
@@ -440,14 +423,13 @@ class Dynamics:
         """
         options = {name: parameters.pop(name) for name in OPTIONS if name in parameters}
         how = {"out": out, "threads": threads, **parameters}
-        row = table.function(function)
-        inputs = with_dt(inputs) if inputs and row.arguments[-1] == "dt" else inputs
-        return self._library.with_status(row.name, inputs, options, **how)
+        return self._library.with_status(function, inputs, options, **how)
 
     # How they come to their code
 
     def _step(self, name: str, inputs: tuple[Any, ...], call: CallKeywords) -> tuple[RealArray, RealArray]:
-        found: Any = self._library.function(name, given=call).call(*with_dt(inputs), **call)
+        given = with_dt(table.FUNCTIONS[name].arguments, inputs)
+        found: Any = self._library.function(name, given=call).call(*given, **call)
         return found
 
     def _plain(self, name: str, call: CallKeywords) -> Callable[..., RealArray]:

@@ -224,10 +224,8 @@ def check_options(row: Function, given: Mapping[str, Any]) -> Options:
 
 
 def public_shape(words: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of a result as users see it, where a routine has `words`: energies are numbers, Y is a matrix."""
-    if words == "1":
-        return ()
-    return (shape[0], shape[1] * shape[2]) if words == "nv joints 10" else shape
+    """The shape of a result as users see it, where a routine has `words`: energies are numbers."""
+    return () if words == "1" else shape
 
 
 def program(model: Model, name: str, *, inputs: Sequence[str] = (), **given: Any) -> Program:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,18 @@ import numpy as np
 from bough.compile.graph.program import Array
 from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import FindTwins, Routine, work_type
-from bough.compile.run.arrays import real_array, results
+from bough.compile.run.arrays import is_real, real_array, results
 from bough.compile.run.gate import make_front
 from bough.compile.run.mappings import Mappings
 from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives, forward_derivatives_on_gpu
 from bough.dynamics.engine import CPU, CompiledFunction, Device, bind_arrays, cheapest
 from bough.dynamics.external import check_wrenches, mark_forces, points_of, stacked, with_forces, with_named_forces
-from bough.dynamics.functions import REFERENCE, Function, Method, Options, check_options, function, public_shape
+from bough.dynamics.functions import REFERENCE, Function, Method, Options, check_options, function
 from bough.dynamics.generalized_forces import generalized_forces_at
 from bough.dynamics.parameters import SHAPES, Parameters
 from bough.dynamics.whole_body import Kinematics, kinematics_of
-from bough.errors import BoughError, OptionError, ShapeError, short
+from bough.errors import BoughError, OptionError, short
 from bough.model import Model, mark_limbs
 from bough.sparsity.pattern import require_memory
 from bough.types import RealArray, Reference
@@ -93,12 +94,21 @@ def named_function(item: Any) -> tuple[str, dict[str, Any]]:
     raise OptionError(f"a function is a name, or a name and a dict of options, got {item!r}")
 
 
-def by_bodies(name: str, out: Any) -> RealArray:
-    """An array (..., nv, 10 bodies) for a regressor as one (..., nv, bodies, 10)."""
-    if not isinstance(out, np.ndarray) or out.ndim < 2 or out.shape[-1] % 10 or not out.flags.c_contiguous:
-        found = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-        raise ShapeError(f"{name}: out must be a C-contiguous array (nv, 10 bodies), batches first, got {found}")
-    return out.reshape(*out.shape[:-1], out.shape[-1] // 10, 10)
+def public_result(words: str, x: Any, device: Device) -> Any:
+    """A result with these words as users see it (`public_shape`): a number in the place of an array of one."""
+    if words != "1":
+        return x
+    return x[0] if x.ndim == 1 or device.layout == "columns" else x[:, 0]
+
+
+def with_dt(names: Sequence[str], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs, with an array (1,) in the place of a number dt: of float32 where all other arrays are."""
+    at = names.index("dt")
+    if at >= len(inputs) or not is_real(inputs[at]):
+        return inputs
+    others = inputs[:at] + inputs[at + 1 :]
+    single = all(str(getattr(x, "dtype", "")).endswith("float32") for x in others)
+    return (*inputs[:at], np.array([inputs[at]], np.float32 if single else float), *inputs[at + 1 :])
 
 
 class Transposed:
@@ -247,6 +257,7 @@ class Library:
     ) -> tuple[Any, RealArray]:
         """Any function, with `options` (frame, reference, method, forces), and a status for each row."""
         row, given = function(name), list[Any]()
+        inputs = with_dt(row.arguments, inputs) if "dt" in row.arguments else inputs
         self.parameters.declared(row.name, how)
         forces = options.pop("forces", None)
         if forces is not None and not row.takes_forces:
@@ -262,9 +273,8 @@ class Library:
         result, status = found.with_status(*inputs, *given, **how)
         outputs = next(iter(row.methods.values())).routine.outputs
         if len(outputs) == 1 and how.get("out") is None:
-            (words,), (output,) = outputs.values(), found.outputs
-            batch = tuple(result.shape[: result.ndim - len(output.shape)])
-            result = result.reshape((*batch, *public_shape(words, output.shape)))
+            (words,) = outputs.values()
+            result = public_result(words, result, self.device)
         return result, status
 
     def _with_forces(self, name: str, method: str | None, forces: Any) -> tuple[CompiledFunction, list[Any]]:
@@ -303,7 +313,8 @@ class Library:
         chosen = tuple(self.model.frame_names if frames is None else frames)
         found = self._kinematics(chosen, tuple(jacobians), reference, len(inputs) > 1)
         T, *moving, J = found.call(*inputs, **how)
-        each = {name: J[..., k, :, :] for k, name in enumerate(jacobians)}
+        by_columns = self.device.layout == "columns"
+        each = {name: J[k] if by_columns else J[..., k, :, :] for k, name in enumerate(jacobians)}
         velocities, drifts = moving or (None, None)
         return Kinematics(chosen, T, velocities, drifts, each)
 
@@ -322,7 +333,8 @@ class Library:
         self.parameters.declared("generalized_forces", how)
         q, F = inputs
         F = F if hasattr(F, "dtype") else real_array("generalized_forces: F", F, "(count, 6) or (count, 3)")
-        columns = 3 if F.ndim >= 2 and F.shape[-1] == 3 else 6
+        of_rows = F.shape[:-1] if F.ndim == 3 and self.device.layout == "columns" else F.shape
+        columns = 3 if len(of_rows) >= 2 and of_rows[-1] == 3 else 6
         key = ("generalized_forces", columns, repr([x if isinstance(x, str) else (x[0], [*x[1]]) for x in places]))
         found = self._functions.get(key)
         if found is None:
@@ -367,8 +379,15 @@ class Library:
             constants.append(method.constants(self.model, options))
         whole = fused(tuple(routines), tuple(map(len, constants)))
         bound = self._bound("fused", whole, sum(constants, ()), mark_limbs, folds=folds)
-        found = self.parameters.given_to(bound).call
-        return found if len(whole.outputs) > 1 else lambda *arrays, **how: (found(*arrays, **how),)
+        found, words = self.parameters.given_to(bound).call, tuple(whole.outputs.values())
+        names = tuple(whole.arguments)
+
+        def call(*arrays: Any, out: Any = None, **how: Any) -> tuple[RealArray, ...]:
+            results = found(*(with_dt(names, arrays) if "dt" in names else arrays), out=out, **how)
+            results = results if len(words) > 1 else (results,)
+            return results if out is not None else tuple(map(public_result, words, results, repeat(self.device)))
+
+        return call if len(words) == 1 or "1" in words or "dt" in names else found
 
     def _choose(self, row: Function, method: str | None, frames: Named | None = None) -> CompiledFunction:
         """The function by one method; by "auto" the cheaper for one configuration, and the cheaper for batches.

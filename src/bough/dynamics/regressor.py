@@ -23,17 +23,16 @@ from bough.types import IntArray, Motion, Rows, Vector, Workspace
 
 @kernel
 def regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Rows, w: Workspace) -> None:
-    """Y (nv, bodies, 10) with tau = Y pi + armature qdd; zero where a freedom does not carry a body."""
+    """Y (nv, 10 bodies) with tau = Y pi + armature qdd; zero where a freedom does not carry a body."""
     packed_regressor(m, s, q, v, qdd, w.packed, w)
-    for k in range(Y.shape[0]):
-        fill(Y[k], m.zero[0])
+    fill(Y, m.zero[0])
     e = 0
     for j in range(len(s.body)):
         i = s.body[j]
         while i >= 0:
             for k in range(m.dof[i], m.dof[i + 1]):
                 for c in range(10):
-                    Y[m.v_index[k], j, c] = w.packed[e, c]
+                    Y[m.v_index[k], 10 * j + c] = w.packed[e, c]
                 e = e + 1
             i = m.parent[i]
 
@@ -110,7 +109,7 @@ REGRESSOR = Routine(
     "regressor",
     regressor,
     inputs={"q": "nq", "v": "nv", "qdd": "nv"},
-    outputs={"Y": "nv joints 10"},
+    outputs={"Y": "nv inertias"},
     work=WORK | {"packed": "pairs 10"},
 )
 PACKED_REGRESSOR = Routine(

@@ -26,7 +26,7 @@ def sizes_of(model: Model) -> dict[str, int]:
     sizes = {"nq": model.nq, "nv": model.nv, "bodies": len(m.parent), "dofs": len(m.axis)}
     coupled = model.dof_tree.rows[-1] if model.couplings else m.rows[-1]
     height = model.dof_tree.height if model.couplings else int(m.depth.max(initial=-1)) + 1
-    sizes |= {"joints": len(model.joints), "frames": len(model.frame_names)}
+    sizes |= {"joints": len(model.joints), "inertias": 10 * len(model.joints), "frames": len(model.frame_names)}
     above = np.zeros(model.nv, np.int64)
     above[m.v_index] = m.depth
     sizes["pairs"] = sum(int(above[j.v].max(initial=-1)) + 1 for j in model.joints)  # of a body and what carries it
