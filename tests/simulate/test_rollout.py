@@ -289,3 +289,11 @@ def test_tau_is_a_function_or_an_array():
     with pytest.warns(DeprecationWarning, match="tau="):
         old = rollout(model, *start, duration=0.05, dt=0.01, torque=lambda t, q, v: [1.0, 2.0])
     np.testing.assert_array_equal(by_array.q, old.q)
+
+
+def test_the_last_sample_has_the_torque_of_the_last_step():
+    model = zoo.arm(2)
+    motion = rollout(
+        model, model.neutral, np.zeros(2), duration=0.05, dt=1e-3, every=10, tau=lambda t, q, v: np.full(2, t)
+    )
+    np.testing.assert_allclose(motion.tau[:, 0], [0.0, 0.01, 0.02, 0.03, 0.04, 0.049], atol=1e-12)

@@ -334,7 +334,10 @@ class Simulation:
 
     @exclusive
     def accelerations(self) -> FloatArray:
-        """Joint accelerations (nv,) here and now, within the error; zero where a joint is inactive."""
+        """Joint accelerations (nv,) here and now, within the error; zero where a joint is inactive.
+
+        With springs or potentials they are those of an implicit step, as long as the last one was.
+        """
         return self.solver.solve().copy()
 
     @exclusive

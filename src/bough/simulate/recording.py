@@ -21,6 +21,7 @@ OWN = ("time", "q", "v", "tau")
 class Recording:
     """A motion: time (T,), q (T, nq), v (T, nv), tau (T, nv); with many states (T, batch, ...).
 
+    `tau` of a sample acts in the step after it; that of the last sample acted in the last step.
     `failed_at` (batch,) is the time at which a state's motion ended, infinite if it did not; what is recorded of it
     after that repeats its last finite state.
     """

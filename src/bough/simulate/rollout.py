@@ -147,7 +147,7 @@ def rollout(
             if stepper and contacts and (k % every == 0):
                 reports.append(stepper.report(np.isinf(steps.failed_at)))
             advanced(1)
-    taken.append((float(duration), steps.q, steps.v, taken[-1][3]))
+    taken.append((float(duration), steps.q, steps.v, push))
     time, q, v, taus = (np.array(column) for column in zip(*taken, strict=True))
     if stepper and contacts:
         reports.append(stepper.report(np.isinf(steps.failed_at)))
