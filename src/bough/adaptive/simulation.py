@@ -336,7 +336,7 @@ class Simulation:
     def accelerations(self) -> FloatArray:
         """Joint accelerations (nv,) here and now, within the error; zero where a joint is inactive.
 
-        With springs or potentials they are those of an implicit step, as long as the last one was.
+        With springs, potentials or open loops they are those of a step like the last one, implicit and closing gaps.
         """
         return self.solver.solve().copy()
 
