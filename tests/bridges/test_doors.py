@@ -105,10 +105,16 @@ def test_a_time_step_is_a_number_or_one_for_each_row(bridge):
     module, as_array = getattr(bough, bridge), np.asarray
     if bridge == "torch":
         as_array = pytest.importorskip("torch").tensor
-    for dt in (0.02, as_array(0.02, dtype=as_array(state[0]).dtype), as_array(np.full(4, 0.02))):
+    for dt in (
+        0.02,
+        np.float64(0.02),
+        np.float32(0.02),
+        as_array(0.02, dtype=as_array(state[0]).dtype),
+        as_array(np.full(4, 0.02)),
+    ):
         found = module.semi_implicit_step(model, *map(as_array, state), dt)
         for x, y in zip(found, wanted, strict=True):
-            np.testing.assert_allclose(np.asarray(x), y, atol=1e-12)
+            np.testing.assert_allclose(np.asarray(x), y, atol=1e-7 if type(dt) is np.float32 else 1e-12)
     with pytest.raises(bough.BoughError, match=r"dt is a number, or has shape \(4,\), got \(3,\)"):
         module.semi_implicit_step(model, *map(as_array, state), as_array(np.zeros(3)))
 

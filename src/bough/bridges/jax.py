@@ -27,6 +27,7 @@ from bough.bridges.calls import (
 )
 from bough.bridges.xla import cpu_handler, gpu_handler
 from bough.compile.routine import interpret
+from bough.compile.run.arrays import is_real
 from bough.compile.settings import interpreted
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import ShapeError, required
@@ -76,11 +77,12 @@ def __dir__() -> list[str]:
 def _check(found: Call, name: str, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """The arrays as JAX has them, with all axes of their own, and the leading axes that they have in common."""
     check_count(found, name, arrays)
-    if not jax.config.jax_enable_x64 and any(getattr(x, "dtype", None) == np.float64 for x in arrays):
+    dtypes = {getattr(x, "dtype", None) for x in arrays if not is_real(x)}
+    if not jax.config.jax_enable_x64 and np.float64 in dtypes:
         raise ShapeError(f"{name}: JAX would round float64 to float32; set jax_enable_x64, or pass float32")
     dtype = jnp.asarray(arrays[0]).dtype
     given = [
-        jnp.asarray(x, dtype if is_scalar and isinstance(x, int | float) else None)
+        jnp.asarray(x, dtype if is_scalar and is_real(x) else None)
         for x, is_scalar in zip(arrays, found.scalars, strict=True)
     ]
     for x, spec in zip(given, found.inputs, strict=True):

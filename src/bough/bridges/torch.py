@@ -23,6 +23,7 @@ from bough.bridges.calls import (
     registered,
     sorted_keywords,
 )
+from bough.compile.run.arrays import is_real
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import NonFiniteError, NumericalError, ShapeError, required
 from bough.model import Model
@@ -91,7 +92,7 @@ def _check(found: Call, name: str, tensors: Sequence[Any]) -> tuple[tuple[Any, .
     check_count(found, name, tensors)
     first, checked = tensors[0], list(tensors)
     for k, (x, spec) in enumerate(zip(tensors, found.inputs, strict=True)):
-        if found.scalars[k] and isinstance(x, int | float) and isinstance(first, torch.Tensor):
+        if found.scalars[k] and is_real(x) and isinstance(first, torch.Tensor):
             checked[k] = x = torch.tensor(x, dtype=first.dtype, device=first.device)
         if not isinstance(x, torch.Tensor):
             raise ShapeError(f"{name}: {spec.name} must be a tensor, got {type(x).__name__}")
