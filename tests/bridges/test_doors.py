@@ -101,10 +101,12 @@ def test_a_time_step_is_a_number_or_one_for_each_row(bridge):
     model = MODELS["arm"]
     *state, _ = arguments(model, "semi_implicit_step", (4,))
     wanted = expected(model, "semi_implicit_step", [*state, np.full((4, 1), 0.02)])
-    pytest.importorskip(bridge)
+    library = pytest.importorskip(bridge)
     module, as_array = getattr(bough, bridge), np.asarray
     if bridge == "torch":
-        as_array = pytest.importorskip("torch").tensor
+        as_array = library.tensor
+    else:
+        library.config.update("jax_enable_x64", True)
     for dt in (
         0.02,
         np.float64(0.02),

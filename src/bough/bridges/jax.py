@@ -78,7 +78,7 @@ def _check(found: Call, name: str, arrays: Sequence[Any]) -> tuple[tuple[Any, ..
     """The arrays as JAX has them, with all axes of their own, and the leading axes that they have in common."""
     check_count(found, name, arrays)
     dtypes = {getattr(x, "dtype", None) for x in arrays if not is_real(x)}
-    if not jax.config.jax_enable_x64 and np.float64 in dtypes:
+    if not jax.config.jax_enable_x64 and np.dtype(float) in dtypes:
         raise ShapeError(f"{name}: JAX would round float64 to float32; set jax_enable_x64, or pass float32")
     dtype = jnp.asarray(arrays[0]).dtype
     given = [
