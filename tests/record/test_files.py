@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from bough.errors import RecordingError
+from bough.errors import OptionError, RecordingError
 from bough.record import read_arrays, replacing, write_arrays
 
 KILLED = """
@@ -83,6 +83,11 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path):
         file.write(b"new")
     assert dangling.is_symlink()
     assert (tmp_path / "absent.bin").read_bytes() == b"new"
+    (tmp_path / "first").symlink_to("second")
+    (tmp_path / "second").symlink_to("first")
+    with pytest.raises(OptionError, match="leads nowhere"), replacing(tmp_path / "first"):
+        pass
+    assert (tmp_path / "first").is_symlink()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
