@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bough.adaptive.solver import Solver
 
 
-LEAST_SHARE = 1e-6  # of eps: what is lost then is rounding
+LEAST_SHARE = 1e-6  # of eps: what clusters would do is hidden by rounding then
 CANCELLED = 4.0  # times rounding of accelerations on the tree, as a share of the power: less is no difference
 LITTLE = 0.25  # of the loss allowed: more clusters may be left closed
 KEPT = ("age", "full", "power", "lost", "share")  # by checkpoints
@@ -125,12 +125,12 @@ class Region:
         if full > 0.0 and not math.isnan(served):
             self.pace.learn(1.0 - served / full, allowed / full)
         whole = self._whole(full, allowed)
-        while tree.refine(replace(error, eps=self.share * error.eps), budget - int(tree.front.count[DONE])) == MET:
+        while tree.refine(self._inner(error), budget - int(tree.front.count[DONE])) == MET:
             hybrid.contract(loads)
             hybrid.solve()
             self.age, self._begun, self.full, self.power = 0, tree.begun, full, hybrid.engine.power()
             self.lost = lost = self._lost(whole)
-            if int(tree.front.count[WAITING]) == 0 or self.share < LEAST_SHARE:
+            if int(tree.front.count[WAITING]) == 0:
                 self.share, lost = 1.0, 0.0
             if not lost > allowed:
                 if lost < LITTLE * allowed:
@@ -140,6 +140,10 @@ class Region:
             self.share *= max(0.5, 0.8 * allowed / lost)
         self._begun = -1
         return False
+
+    def _inner(self, error: ErrorMeasure) -> ErrorMeasure | None:
+        """The error at which clusters are left closed; None where rounding hides what they would do: all are opened."""
+        return replace(error, eps=self.share * error.eps) if self.share >= LEAST_SHARE else None
 
     def _whole(self, full: float, allowed: float) -> FloatArray | None:
         """Accelerations of all joints (nv,), where what locking changes is not the difference of two powers: with
