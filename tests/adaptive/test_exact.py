@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import naive
+from adaptive import handles
 from adaptive.linkages import TYPES, dense, random_forces, random_linkage, relative, simulate
-from bough.adaptive import handles
 from bough.dynamics.aba import ABA
 from bough.dynamics.engine import bind
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from warnings import warn
 
-from bough.adaptive import handles
 from bough.adaptive.closure import Closure
 from bough.adaptive.dynamics import Dynamics
 from bough.adaptive.forces import Load
@@ -55,7 +54,6 @@ __all__ = [
     "dihedral",
     "displacement",
     "energy",
-    "handles",
     "harmonic",
     "joint_motion",
     "near",

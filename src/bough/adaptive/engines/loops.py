@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.handles import IDLE, REDUNDANT, UNMOVED, UNREACHABLE
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, Pieces
 from bough.adaptive.tree.layout import IDENTITY, ZERO3, compose, get_pose, primitive_pose, put_pose
@@ -51,6 +50,15 @@ from bough.spatial import (
     sub3,
 )
 from bough.types import FloatArray, IntArray, Motion, Rotation, Rows, Scalar, Vector, Workspace
+
+# Constraint directions softer than this against the stiffest are redundant: their force is not determined.
+REDUNDANT = 1e-10
+# Constraints of rotation, or of translation, that respond less than this against the others respond by rounding only.
+IDLE = 1e-13
+# Constraints that every joint moves by less than this, in units of their reach, are moved by rounding only.
+UNMOVED = 1e-12
+# What a linkage responds less than this, against its largest response, it cannot be made to do by closing a gap.
+UNREACHABLE = 1e-4
 
 # Loops on a mechanism: which rows of constraints are open on which bodies, and how far they are open now.
 

@@ -21,12 +21,6 @@ from bough.types import FloatArray
 
 # Constraint directions softer than this against the stiffest are redundant: their force is not determined.
 REDUNDANT = 1e-10
-# Constraints of turning, or of sliding, that answer less than this against the others answer by rounding only.
-IDLE = 1e-13
-# Constraints that every joint moves by less than this, in units of their reach, are moved by rounding only.
-UNMOVED = 1e-12
-# What a linkage answers less than this, against what it answers most, it cannot be made to do by closing a gap.
-UNREACHABLE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -53,18 +47,9 @@ class Articulated:
         x = np.zeros(len(self.b)) if f is None else np.asarray(f, float)
         return float(x @ self.Psi @ x + x @ self.p + self.eta)
 
-    def inverse_inertia(self, *handles: Hashable) -> FloatArray:
-        """Lambda^-1 of these handles, (6k, 6k)."""
-        at = np.concatenate([np.arange(6 * len(self.handles))[self.at(h)] for h in handles])
-        return np.array(self.Phi[np.ix_(at, at)])
-
-    def keep(self, *handles: Hashable) -> Articulated:
-        """The same body with only these handles open: no outside force will act on the others."""
-        at = np.concatenate([np.arange(6 * len(self.handles))[self.at(h)] for h in handles] or [np.zeros(0, int)])
-        pick = np.ix_(at, at)
-        return Articulated(
-            handles, self.Phi[pick], self.b[at], self.Psi[pick], self.p[at], self.eta, ("keep", self, at)
-        )
+    def inverse_inertia(self, handle: Hashable) -> FloatArray:
+        """Lambda^-1 of a handle, (6, 6)."""
+        return np.array(self.Phi[self.at(handle), self.at(handle)])
 
 
 def leaf(handle: Hashable, inertia: npt.ArrayLike, force: npt.ArrayLike | None = None) -> Articulated:
@@ -103,7 +88,7 @@ def close(
 ) -> Articulated:
     """Close a joint from handle i (parent's side) to handle j: a_j - a_i = S qdd, S (6, d), joint force Q (d,).
 
-    Both handles stay open; see `keep`. Works for loops, redundant ones included; a weld is S of shape (6, 0).
+    Both handles stay open. Works for loops, redundant ones included; a weld is S of shape (6, 0).
     """
     S = np.asarray(S, float).reshape(6, -1)
     Q = np.asarray(Q, float) if np.size(Q) else np.zeros(S.shape[1])
@@ -143,11 +128,7 @@ def accelerations(C: Articulated, f: npt.ArrayLike | None = None) -> dict[tuple[
         if body.closed is None:
             continue
         kind, inner, *rest = body.closed
-        if kind == "keep":
-            wide = np.zeros(len(inner.b))
-            wide[rest[0]] = force
-            todo.append((inner, wide))
-        elif kind == "pair":
+        if kind == "pair":
             todo += [(inner, force[: len(inner.b)]), (rest[0], force[len(inner.b) :])]
         else:
             M, Eg, Ud, R, name = rest
