@@ -222,11 +222,14 @@ class Assembly(NamedTuple):
         return depth
 
 
-def assembly_tree(parent: npt.ArrayLike, weight: IntArray | None = None, longest: bool = False) -> Assembly:
+def assembly_tree(
+    parent: npt.ArrayLike, weight: IntArray | None = None, longest: bool = False, rank: IntArray | None = None
+) -> Assembly:
     """The assembly tree of bodies numbered depth-first, `parent[i] < i`, -1 = ground. O(n log n).
 
     Bodies of more `weight` lie nearer to the root; with `longest` a path goes on into the deepest subtree instead of
-    the heaviest.
+    the heaviest. With `rank` (n,) a path is cut at the joint of the highest rank instead of its weighted median, light
+    subtrees follow in the order of their ranks, and no hub is split.
     """
     parent = np.ascontiguousarray(parent, np.int64)
     n = len(parent)
@@ -235,7 +238,7 @@ def assembly_tree(parent: npt.ArrayLike, weight: IntArray | None = None, longest
     above = np.where(parent < 0, n, parent)
     # The ground begins no path: a floating base must be joined to it by the root node.
     light = np.flatnonzero((parent < 0) | (heavy[above] != np.arange(n)))
-    order = light[np.lexsort((size[light], above[light]))]
+    order = light[np.lexsort(((size if rank is None else rank)[light], above[light]))]
     first = np.searchsorted(above[order], np.arange(n + 2))
     nodes, leaves = 2 * n + 2, 2 * n + 3
     out = [np.full(nodes, -1, np.int64) for _ in range(5)]
@@ -244,7 +247,8 @@ def assembly_tree(parent: npt.ArrayLike, weight: IntArray | None = None, longest
     copies, node_of = np.ones(n + 1, np.int64), np.full(n, -1, np.int64)
     built = Assembly._make([*out, leaf_body, leaf_up, copies, node_of])
     lists = [np.zeros(n + 3, np.int64) for _ in range(12)]
-    work = _Work._make([*lists, np.zeros(_MAX_HEIGHT, np.int64), np.array([0, n + 1])])
+    ranks = np.zeros(0, np.int64) if rank is None else np.asarray(rank, np.int64)
+    work = _Work._make([*lists, np.zeros(_MAX_HEIGHT, np.int64), np.array([0, n + 1]), ranks])
     compiled(_assemble)(heavy, size, order, first, built, work)
     used, leaves = int(work.count[0]), int(work.count[1])
     shortened = [a[:used].copy() for a in out] + [leaf_body[:leaves].copy(), leaf_up[:leaves].copy()]
@@ -266,6 +270,7 @@ class _Work(NamedTuple):
     item_height: Rows
     bucket: Rows  # how many copies of a hub have each height
     count: Rows  # nodes and leaves made so far
+    rank: Rows  # of the joints of bodies; empty where paths are cut at their weighted median
 
 
 @kernel
@@ -332,7 +337,7 @@ def _swallow(v: int, lights: Rows, first: Rows, t: Assembly, w: _Work) -> tuple[
     height = 0
     for k in range(a, b):
         height = max(height, w.height[lights[k]]) + 1
-    if b - a >= 4:
+    if b - a >= 4 and len(w.rank) == 0:
         count = _sort_copies(a, b, lights, w)
         if _weld(count, 0, WELD, t, w)[1] < height:
             _make_copies(v, a, b, lights, t, w)
@@ -425,6 +430,16 @@ def _median(lo: int, hi: int, weight: Rows) -> int:
 
 
 @kernel
+def _highest(lo: int, hi: int, w: _Work) -> int:
+    """Where bodies lo .. hi - 1 have the joint of the highest rank."""
+    cut = lo + 1
+    for k in range(lo + 2, hi):
+        if w.rank[w.path_body[k]] > w.rank[w.path_body[cut]]:
+            cut = k
+    return cut
+
+
+@kernel
 def _bisect(length: int, t: Assembly, w: _Work) -> tuple[int, int]:
     """Merge the path: (code, height). A stack of segments; finished ones are collected on `item`."""
     top, done = 1, 0
@@ -436,7 +451,7 @@ def _bisect(length: int, t: Assembly, w: _Work) -> tuple[int, int]:
             done += 1
             top -= 1
         elif cut < 0:
-            cut = _median(lo, hi, w.weight)
+            cut = _median(lo, hi, w.weight) if len(w.rank) == 0 else _highest(lo, hi, w)
             w.cut[top - 1] = cut
             w.low[top], w.high[top], w.cut[top] = cut, hi, -1
             w.low[top + 1], w.high[top + 1], w.cut[top + 1] = lo, cut, -1
