@@ -46,7 +46,6 @@ from bough.adaptive.tree.passes import (
     TRANSMIT,
     Order,
     command,
-    query,
 )
 from bough.adaptive.tree.springs import no_springs
 from bough.errors import ModelError
@@ -256,11 +255,10 @@ class TreeEngine:
         """Run one order of `command` on this tree."""
         out = self._no_poses if out is None else out
         order = Order(what, *stop, turn, np.asarray(number, np.int64), out, self.keeps)
-        args = (self.mechanism, self.plan, self.state, self.front)
-        if what > REFINE:
-            return float(compiled(query)(*args, self.clock, order))
-        self.begun += 1
-        return float(compiled(command)(*args, loads or self.no_forces, self.clock, order, self.springs))
+        if what <= REFINE:
+            self.begun += 1
+        tree = self.mechanism, self.plan, self.state, self.front
+        return float(compiled(command)(*tree, loads or self.no_forces, self.clock, order, self.springs))
 
     def _forced(self) -> npt.NDArray[np.int8]:
         """Nodes above a floating base."""

@@ -353,7 +353,7 @@ def respond(m: Mechanism, plan: Blueprint, st: State, fr: Front, bodies: Rows, o
         put6(out, k, leaf_acceleration(m, plan, st, bodies[k], a1 if plan.left[n] == ~bodies[k] else c1))
 
 
-# Two entries to all passes over an assembly tree: what every step needs, and questions; each is compiled once.
+# One entry to all passes: what they share is compiled once.
 
 
 REBUILD, CHANGED, MARCH, FOLLOW, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND, PLACE, TRANSMIT = range(12)
@@ -377,54 +377,24 @@ def command(
 ) -> Scalar:
     """Do one thing with the tree.
 
-    REBUILD: everything anew from q. CHANGED: forces or torques were changed below the nodes `number`. MARCH: number[1]
-    time steps that open at most number[0] clusters each; returns how many are left when one could not be finished, or
-    would turn a joint by more than `turn` (then REFUSED is 1). FOLLOW: the opened joints have moved, too. These leave a
-    front newly begun. REFINE: go on opening at most number[0] clusters; returns why it ended.
-    """
-    what, over, limits, number = order.what, order.over, order.limits, order.number
-    if what == REFINE:
-        return float(refine(m, plan, st, fr, over, limits, number[0], clock))
-    steps = number[1] if what == MARCH else 1
-    while steps > 0:
-        if what == MARCH:
-            if refine(m, plan, st, fr, over, limits, number[0], clock) != MET:
-                return float(steps)
-            if turns_too_far(m, plan, st, fr, clock, order.turn):
-                fr.count[REFUSED] = 1
-                return float(steps)
-            conclude(plan, st, fr, clock)
-            clock.step[0] += 1.0
-            move_opened(m, plan, st, fr, clock, order.turn, p)
-            mark_loads(plan, fr, loads)
-            clock.time[0] += clock.h[0]
-        elif what == FOLLOW:
-            follow(m, plan, st, fr)
-            mark_loads(plan, fr, loads)
-        if what in (CHANGED, FOLLOW):
-            for k in range(len(number)):
-                mark(plan, fr, number[k])
-        if what == REBUILD:
-            place_all(m, plan, st)
-            for k in range(len(loads.body)):
-                mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
-        count = visit_marked(plan, st, fr, loads)
-        equations(m, plan, st, fr, -1 if what == REBUILD else count, order.keeps)
-        forget(m, plan, st, fr)
-        begin(plan, st, fr, clock)
-        steps -= 1
-    return 0.0
+    Updates, after which a new bounded pass has begun:
+    - REBUILD: everything anew from q.
+    - CHANGED: forces or torques were changed below the nodes `number`.
+    - FOLLOW: the opened joints have moved, too.
+    - MARCH: number[1] time steps that open at most number[0] clusters each; returns how many are left when one could
+      not be finished, or would turn a joint by more than `turn` (then REFUSED is 1).
 
+    Solutions: REFINE opens at most number[0] more clusters and returns why it ended; SOLVE finds all accelerations;
+    LEFT returns the sum over waiting clusters; NOISE measures how wrong the tree is.
 
-@loop_kernel
-def query(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Clock, order: Order) -> Scalar:
-    """Answer one question about the tree.
-
-    SOLVE: all accelerations. NOISE: how wrong the tree is. LEFT: the sum over waiting clusters. POSES, RESPOND,
-    TRANSMIT: poses, accelerations or joint forces of the bodies `number`, into `out`. PLACE: where the opened clusters
-    are, and nothing else.
+    Bodies `number`, into `out`: POSES, RESPOND (accelerations), TRANSMIT (joint forces). PLACE: where the opened
+    clusters are, and nothing else.
     """
     what, number, out = order.what, order.number, order.out
+    if what == MARCH:
+        return march(m, plan, st, fr, loads, clock, order, p)
+    if what == REFINE:
+        return float(refine(m, plan, st, fr, order.over, order.limits, number[0], clock))
     if what == SOLVE:
         return down_all(m, plan, st, fr)
     if what == LEFT:
@@ -439,4 +409,46 @@ def query(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Clock, ord
         transmit(plan, st, fr, number, out)
     elif what == RESPOND:
         respond(m, plan, st, fr, number, out)
+    else:
+        if what == REBUILD:
+            place_all(m, plan, st)
+            for k in range(len(loads.body)):
+                mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
+        if what == FOLLOW:
+            follow(m, plan, st, fr)
+            mark_loads(plan, fr, loads)
+        for k in range(len(number)):
+            mark(plan, fr, number[k])
+        update(m, plan, st, fr, loads, clock, order)
+    return 0.0
+
+
+@loop_kernel
+def update(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Clock, order: Order) -> None:
+    """Redo the marked nodes, and begin a bounded pass."""
+    count = visit_marked(plan, st, fr, loads)
+    equations(m, plan, st, fr, -1 if order.what == REBUILD else count, order.keeps)
+    forget(m, plan, st, fr)
+    begin(plan, st, fr, clock)
+
+
+@loop_kernel
+def march(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Clock, order: Order, p: Springs
+) -> Scalar:
+    """Take error-bounded steps; returns how many are left."""
+    budget, steps = order.number[0], order.number[1]
+    while steps > 0:
+        if refine(m, plan, st, fr, order.over, order.limits, budget, clock) != MET:
+            return float(steps)
+        if turns_too_far(m, plan, st, fr, clock, order.turn):
+            fr.count[REFUSED] = 1
+            return float(steps)
+        conclude(plan, st, fr, clock)
+        clock.step[0] += 1.0
+        move_opened(m, plan, st, fr, clock, order.turn, p)
+        mark_loads(plan, fr, loads)
+        clock.time[0] += clock.h[0]
+        update(m, plan, st, fr, loads, clock, order)
+        steps -= 1
     return 0.0
