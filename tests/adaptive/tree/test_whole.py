@@ -23,7 +23,7 @@ def test_accelerations_and_forces_of_all_joints(seed):
     m, plan, st, fr = tree.m, tree.plan, tree.st, front(tree)
     _, whole = tree.clusters()[-1]
     y, a = whole.motion(), whole.accelerations()
-    total = down_all(m, plan, st, fr)
+    total = down_all(m, plan, st, fr, np.zeros(0))
     np.testing.assert_allclose(st.qdd[m.v_index], y, atol=1e-9 * np.abs(y).max())
     assert total == pytest.approx(y @ y, rel=1e-9)
     bodies, out = np.arange(len(plan.parent)), np.zeros((len(plan.parent), 6))
@@ -52,7 +52,7 @@ def test_poses_are_products_of_placements():
 def test_noise_is_measured_against_what_is_given_as_true():
     tree = PlainTree(2)
     fr, found = front(tree), np.zeros(7)
-    down_all(tree.m, tree.plan, tree.st, fr)
+    down_all(tree.m, tree.plan, tree.st, fr, np.zeros(0))
     true = tree.st.qdd.copy()
     off = true.copy()
     off[3] += 0.01

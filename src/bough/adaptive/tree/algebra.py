@@ -96,8 +96,8 @@ from bough.adaptive.tree.layout import (
 )
 from bough.adaptive.tree.rigid import join_forces, join_inertia
 from bough.adaptive.tree.total import linear_total, quadratic
-from bough.compile.kernel import kernel, loop_kernel
-from bough.compile.vectors import plus, put, replaced, row, scaled
+from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.vectors import joined, plus, put, replaced, row, scaled
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, force_in, motion_out, scale6, sub6
 from bough.types import Force, Motion, Rows, Scalar
@@ -115,15 +115,39 @@ WELDED = 1e300  # an armature that nothing moves
 
 @loop_kernel
 def constrain(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
-    """W (constraint forces), U and D (joint acceleration) of the joint of body b, from K. K itself is destroyed."""
-    k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
-    if plan.simple[b] == 1:
-        _own_axes(m, st.scratch, k0, d)
+    """W (constraint forces), U and D (joint acceleration) of the joint of body b, from K. K itself is destroyed.
+
+    A weld has W = K^-1; copies of the ground need no force to stay together.
+    """
+    S, k0, d, simple, pitch, freed = st.scratch, 0, 0, False, 0.0, 0
+    if b == GROUND_WELD:
+        clear(S, W_)
+        return
+    if b >= 0:
+        k0, d, simple = plan.dof[b], plan.dof[b + 1] - plan.dof[b], plan.simple[b] == 1
+    if simple:
+        freed = _freed_axes(m, k0, d)
+        pitch = m.pitch[k0] if d == 1 else 0.0
+    if pitch != 0.0:  # sheared, a screw is a pure rotation
+        put(S, K_, 5, plus(row(S, K_, 5), -pitch, row(S, K_, 2)))
+        for i in range(6):
+            S[K_, i, 5] -= pitch * S[K_, i, 2]
+    for axis in range(6):
+        if not freed >> axis & 1:
+            sweep(S, K_, axis)
+    negate(S, W_, K_)
+    if simple:
+        _own_axes(m, S, k0, d)
     else:
-        _any_subspace(st.scratch, st.freedoms, k0, d)
+        _any_subspace(S, st.freedoms, k0, d)
+    if pitch != 0.0:
+        put(S, W_, 2, plus(row(S, W_, 2), -pitch, row(S, W_, 5)))
+        for i in range(6):
+            S[W_, i, 2] -= pitch * S[W_, i, 5]
+        S[U_, 0, 2] -= pitch * S[U_, 0, 5]
     for a in range(d):
         if m.armature[k0 + a] != 0.0:
-            _add_armature(st.scratch, a, d, m.armature[k0 + a])
+            _add_armature(S, a, d, m.armature[k0 + a])
 
 
 @kernel
@@ -137,46 +161,27 @@ def _freed_axes(m: Mechanism, k0: int, d: int) -> int:
 
 @loop_kernel
 def _own_axes(m: Mechanism, S: Rows, k0: int, d: int) -> None:
-    """Freed axes of the body's frame, F: W = -swept without F, U_a = e_a - swept row a without F, D = swept FF.
-
-    A helical joint is sheared so that its screw becomes a pure turn.
-    """
-    pitch, freed = m.pitch[k0] if d == 1 else 0.0, _freed_axes(m, k0, d)
-    if pitch != 0.0:
-        put(S, K_, 5, plus(row(S, K_, 5), -pitch, row(S, K_, 2)))
-        for i in range(6):
-            S[K_, i, 5] -= pitch * S[K_, i, 2]
-    for axis in range(6):
-        if not freed >> axis & 1:
-            sweep(S, K_, axis)
-    for i in range(6):
-        x = scaled(-1.0 if not freed >> i & 1 else 0.0, row(S, K_, i))
-        for a in range(d):
-            x = replaced(x, m.axis[k0 + a], 0.0)
-        put(S, W_, i, x)
+    """Freed axes of the body's frame, F: W = -swept without F, U_a = e_a - swept row a without F, D = swept FF."""
     for a in range(d):
-        x = scaled(-1.0, row(S, K_, m.axis[k0 + a]))
+        x = row(S, W_, m.axis[k0 + a])
         for c in range(d):
             x = replaced(x, m.axis[k0 + c], 1.0 if a == c else 0.0)
             S[D_, a, c] = S[K_, m.axis[k0 + a], m.axis[k0 + c]]
         put(S, U_, a, x)
-    if pitch != 0.0:
-        put(S, W_, 2, plus(row(S, W_, 2), -pitch, row(S, W_, 5)))
+    for a in range(d):
+        put(S, W_, m.axis[k0 + a], joined(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
         for i in range(6):
-            S[W_, i, 2] -= pitch * S[W_, i, 5]
-        S[U_, 0, 2] -= pitch * S[U_, 0, 5]
+            S[W_, i, m.axis[k0 + a]] = 0.0
 
 
 @loop_kernel
 def _any_subspace(S: Rows, freedoms: Rows, k0: int, d: int) -> None:
-    """Freedoms along any axes: V = K^-1, D = (S' V S)^-1, U = D S' V, W = V - V S U."""
-    for k in range(6):
-        sweep(S, K_, k)
+    """Freedoms along any axes, from W = K^-1: V = S' W, D = (V S)^-1, U = D V, and W less V' U."""
     clear(S, V_)
     clear(S, D_)
     for a in range(d):
         for k in range(6):
-            put(S, V_, a, plus(row(S, V_, a), -freedoms[k0 + a, k], row(S, K_, k)))
+            put(S, V_, a, plus(row(S, V_, a), freedoms[k0 + a, k], row(S, W_, k)))
         for c in range(d):
             for k in range(6):
                 S[D_, a, c] += S[V_, a, k] * freedoms[k0 + c, k]
@@ -184,7 +189,6 @@ def _any_subspace(S: Rows, freedoms: Rows, k0: int, d: int) -> None:
         sweep(S, D_, a)
     negate(S, D_, D_)
     multiply(S, U_, D_, V_)
-    negate(S, W_, K_)
     subtract_transposed(S, W_, V_, U_)
 
 
@@ -290,10 +294,7 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
     add_blocks(S, K_, XA2, C1)
     at = joint_places(plan, n)
     d = at.d
-    if b >= 0:
-        constrain(m, plan, st, b)
-    else:
-        _hold(S, b)
+    constrain(m, plan, st, b)
     multiply(S, T1_, W_, XA21)
     _project(S, U1_, XA21, d)
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
@@ -330,17 +331,6 @@ def _load(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two
         load_leaf(plan, st, ~code, one)
     else:
         load_child(plan, st, code, (one, cross_block, two), (PHI1, PHI12, PHI2))
-
-
-@loop_kernel
-def _hold(S: Rows, b: int) -> None:
-    """A weld: W = K^-1. Copies of the ground need no force to stay together."""
-    if b == GROUND_WELD:
-        clear(S, W_)
-        return
-    for k in range(6):
-        sweep(S, K_, k)
-    negate(S, W_, K_)
 
 
 @kernel
@@ -385,6 +375,7 @@ def put_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force
         qdd[m.v_index[plan.dof[plan.body[n]] + x]] = a
 
 
+@inlined
 @loop_kernel
 def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """Write qdd of the joint of node n; returns its weighted square."""
@@ -406,6 +397,7 @@ def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> S
     return square
 
 
+@inlined
 @loop_kernel
 def hand_down(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """Forces on the handles of both children: (f1, f2) of A and (f1, f2) of B; one handle takes both."""

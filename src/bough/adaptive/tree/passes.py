@@ -224,26 +224,24 @@ def place_all(m: Mechanism, plan: Blueprint, st: State) -> None:
 
 
 @loop_kernel
-def push_children(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, top: int) -> int:
-    """Put the inner children of n with their forces on the stack of an exact down pass."""
-    a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
-    if plan.right[n] >= 0:
-        top = stack_up(fr, top, plan.right[n], c1, c2)
-    if plan.left[n] >= 0:
-        top = stack_up(fr, top, plan.left[n], a1, a2)
-    return top
+def down_all(m: Mechanism, plan: Blueprint, st: State, fr: Front, totals: Rows) -> Scalar:
+    """All joint accelerations, exactly, and in `totals` (nodes,), unless it is empty, the total accelerations.
 
-
-@loop_kernel
-def down_all(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> Scalar:
-    """All joint accelerations, exactly; returns the sum of their weighted squares."""
-    top, total = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6), 0.0
+    Returns the sum of the weighted squares of the joint accelerations.
+    """
+    top, sum_ = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6), 0.0
     while top > 0:
         top -= 1
         n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
-        total += joint_acceleration(m, plan, st, n, f1, f2)
-        top = push_children(plan, st, fr, n, f1, f2, top)
-    return total
+        sum_ += joint_acceleration(m, plan, st, n, f1, f2)
+        if len(totals) > 0:
+            totals[n] = total_acceleration(plan, st, n, f1, f2)
+        a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
+        if plan.right[n] >= 0:
+            top = stack_up(fr, top, plan.right[n], c1, c2)
+        if plan.left[n] >= 0:
+            top = stack_up(fr, top, plan.left[n], a1, a2)
+    return sum_
 
 
 @loop_kernel
@@ -256,23 +254,17 @@ def noise(
     by more than COARSE, below which a bound means nothing; the largest sum of those over clusters that may be closed
     together; the largest square of a joint's error; the sum of these; the largest error of a total acceleration.
     """
-    top = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6)
-    while top > 0:
-        top -= 1
-        n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
-        predicted[n] = total_acceleration(plan, st, n, f1, f2)
-        joint_acceleration(m, plan, st, n, f1, f2)
-        b = plan.body[n]
+    down_all(m, plan, st, fr, predicted)
+    for n in range(len(plan.left)):
+        b, hidden = plan.body[n], 0.0
         actual[n] = joint_square(m, plan, st, b, truth)
+        found[1] = max(found[1], actual[n])
         if b >= 0:
             for k in range(plan.dof[b], plan.dof[b + 1]):
                 truth[m.v_index[k]] = st.qdd[m.v_index[k]] - truth[m.v_index[k]]
         wrong = joint_square(m, plan, st, b, truth)
-        found[1], found[4] = max(found[1], actual[n]), max(found[4], wrong)
+        found[4] = max(found[4], wrong)
         found[5] += wrong
-        top = push_children(plan, st, fr, n, f1, f2, top)
-    for n in range(len(plan.left)):
-        hidden = 0.0
         for code in (plan.left[n], plan.right[n]):
             if code >= 0:
                 actual[n] += actual[code]
@@ -318,9 +310,10 @@ def rigid_groups(plan: Blueprint, st: State, since: float, group: Rows) -> None:
 
 
 @loop_kernel
-def forces_on(plan: Blueprint, st: State, fr: Front, n: int) -> tuple[Force, Force]:
-    """Forces on the handles of node n, all joints free, by the way down from the root. O(log n)."""
-    top, f1, f2 = 0, ZERO6, ZERO6
+def forces_on(plan: Blueprint, st: State, fr: Front, code: int) -> tuple[Force, Force]:
+    """Forces on the handles of a cluster, all joints free, by the way down from the root. O(log n)."""
+    n, top, f1, f2 = plan.up[code] if code >= 0 else plan.leaf_up[~code], 1, ZERO6, ZERO6
+    fr.stack[0] = code
     while n >= 0:
         fr.stack[top] = n
         top += 1
@@ -347,10 +340,8 @@ def transmit(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> 
 def respond(m: Mechanism, plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> None:
     """Accelerations of some bodies in their own frames, exactly."""
     for k in range(len(bodies)):
-        n = plan.leaf_up[bodies[k]]
-        f1, f2 = forces_on(plan, st, fr, n)
-        a1, _, c1, _ = hand_down(plan, st, n, f1, f2)
-        put6(out, k, leaf_acceleration(m, plan, st, bodies[k], a1 if plan.left[n] == ~bodies[k] else c1))
+        f1, _ = forces_on(plan, st, fr, ~bodies[k])
+        put6(out, k, leaf_acceleration(m, plan, st, bodies[k], f1))
 
 
 # One entry to all passes: what they share is compiled once.
@@ -396,7 +387,7 @@ def command(
     if what == REFINE:
         return float(refine(m, plan, st, fr, order.over, order.limits, number[0], clock))
     if what == SOLVE:
-        return down_all(m, plan, st, fr)
+        return down_all(m, plan, st, fr, fr.key[:0])
     if what == LEFT:
         return waiting_sum(plan, st, fr, clock)
     if what == NOISE:
