@@ -18,9 +18,13 @@ from bough.types import FloatArray
 from bough.zoo import enzyme
 
 TRP_CAGE = "NLYIQWLKDGGPSSGRPPPS"
-# of the fold (1L2Y), rounded, in degrees
-PHI = [-60, -44, -66, -65, -64, -73, -65, -59, -78, 111, 55, -67, -68, -125, 78, -144, -70, -73, -77, -79]
-PSI = [150, -51, -31, -46, -30, -44, -43, -26, -9, 8, -125, -29, -16, 13, -97, 131, 160, 147, 125, 140]
+# of the fold (model 1 of 1L2Y), rounded, in degrees
+PHI = [-60, -44, -66, -65, -65, -73, -65, -60, -78, 111, 55, -65, -82, -124, 68, -144, -65, -65, -65, -78]
+PSI = [-56, -51, -31, -46, -30, -43, -43, -26, -9, 8, -124, -29, 19, 13, 25, 131, 160, 146, 124, 129]
+CHI = {
+    1: (-68, -4), 2: (53, 107), 3: (-149, -85), 4: (-45, -56), 5: (-146, 81, -102), 6: (179, 79), 7: (-76, 176),
+    8: (76, 99, 176, -116), 9: (-93, 52), 13: (-61,), 14: (-144,), 16: (59, -175, 88, -90), 20: (-60,),
+}  # fmt: skip
 
 
 def best(work: Callable[[], object], count: int = 200) -> float:
@@ -83,26 +87,34 @@ def closing(m: mol.Molecule) -> None:
     print(f"  pairs closer than 0.6, 0.7, 0.75 of their radii, before and after: {near}")
 
 
+def folded(rotatable: str | list[str] = "all") -> tuple[mol.Molecule, FloatArray]:
+    """Trp-cage of ideal geometry, and the configuration with the dihedrals of 1L2Y."""
+    m = mol.peptide(TRP_CAGE, phi=np.radians(PHI), psi=np.radians(PSI), rotatable=rotatable)
+    turned = {f"A/{r}/chi{k + 1}": np.radians(x) for r, own in CHI.items() for k, x in enumerate(own)}
+    return m, m.with_angles(m.model.neutral, turned)
+
+
 def trp_cage() -> None:
     """Minimising Trp-cage in vacuum from ideal geometry, and in Cartesian coordinates."""
     import openmm
 
     field = mol.OpenMM("amber14-all.xml")
-    for name, phi, psi in (("extended", -120.0, 137.5), ("folded", PHI, PSI)):
-        m = mol.peptide(TRP_CAGE, phi=np.radians(phi), psi=np.radians(psi))
+    extended = mol.peptide(TRP_CAGE, phi=np.radians(-120.0), psi=np.radians(137.5))
+    for name, m, q in (("extended", extended, extended.model.neutral), ("folded", *folded())):
         energy = field.on(m)
-        found = m.minimize(field, calls=600)
-        energy.context.setPositions(m.atoms.positions)
-        openmm.LocalEnergyMinimizer.minimize(energy.context, 1.0, 0)
+        found = m.minimize(field, q=q, calls=600)
+        energy.context.setPositions(m.positions(q))
+        openmm.LocalEnergyMinimizer.minimize(energy.context, 10.0, 0)
         free = energy.context.getState(getEnergy=True).getPotentialEnergy()
-        print(f"Trp-cage, {name}: torsions {found.energy:.0f} kJ/mol in {found.calls} calls; Cartesian {free}")
+        start = f"{found.energies[0]:.0f} kJ/mol without clashes"
+        print(f"Trp-cage, {name}, {start}: torsions {found.energy:.0f} in {found.calls} calls; Cartesian {free}")
 
 
 def drift(steps_of: tuple[float, ...] = (0.002, 0.003, 0.005), span: float = 10.0) -> None:
     """Drift of the energy of Trp-cage over 10 ps, without friction."""
     field = mol.OpenMM("amber14-all.xml", platform="Reference")
-    m = mol.peptide(TRP_CAGE, phi=np.radians(PHI), psi=np.radians(PSI))
-    warm = m.langevin(field, q=m.minimize(field, calls=300).q, steps=1500, dt=0.004, friction=20.0, every=100)
+    m, q = folded()
+    warm = m.langevin(field, q=m.minimize(field, q=q, calls=300).q, steps=1500, dt=0.004, friction=20.0, every=100)
     for dt in steps_of:
         run = m.langevin(field, q=warm.q, v=warm.v, steps=round(span / dt), dt=dt, friction=0.0, every=1)
         slope = np.polyfit(run.time, run.tracks["total energy, kJ/mol"], 1)[0]

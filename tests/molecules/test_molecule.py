@@ -161,3 +161,37 @@ def test_a_page_shows_atoms_and_energy(tmp_path):
     end = np.einsum("kij,kj->ki", T[rod.body, :3, :3], end) + T[rod.body, :3, 3]
     n = len(m.atoms.bonds)
     np.testing.assert_allclose(end[:n], end[n : 2 * n], atol=1e-9)  # the two halves of a bond meet
+
+
+def handedness(m, residue, *names):
+    """The sign of the volume that three neighbours of the first atom span, in this order."""
+    x = [m.atoms.positions[m.atoms.place(f"A/{residue}/{name}")] for name in names]
+    return np.sign(np.linalg.det(np.array(x[1:]) - x[0]))
+
+
+@pytest.mark.parametrize("names", [
+    "G CA N C HA2", "K CB CA CG HB2", "K CG CB CD HG2", "K CD CG CE HD2", "K CE CD NZ HE2", "R CD CG NE HD2",
+    "M CG CB SD HG2", "I CG1 CB CD1 HG12", "W CB CA CG HB2", "P CB CA CG HB2", "P CG CB CD HG2", "P CD CG N HD2",
+    "L CD1 CG HD11 HD12", "A CB CA HB1 HB2",
+])  # fmt: skip
+def test_hydrogens_are_numbered_clockwise(peptide, names):
+    # Markley et al. 1998; so they are in NMR structures such as 1L2Y, and in restraints on single hydrogens
+    letter, *atoms = names.split()
+    assert handedness(peptide, ALL.index(letter) + 1, *atoms) < 0.0
+
+
+def test_branches_of_side_chains_have_their_own_names(peptide):
+    for names in ("L CG CB CD1 CD2", "V CB CA CG1 CG2", "T CB CA CG2 OG1", "I CB CA CG2 CG1"):
+        letter, *atoms = names.split()
+        assert handedness(peptide, ALL.index(letter) + 1, *atoms) < 0.0, names
+
+
+def test_bonds_of_ideal_geometry_have_the_lengths_of_amber(peptide):
+    openmm = pytest.importorskip("openmm")
+    from bough.molecules.force_field import topology
+
+    system = openmm.app.ForceField("amber14-all.xml").createSystem(topology(peptide.atoms))
+    bonds = next(force for force in system.getForces() if isinstance(force, openmm.HarmonicBondForce))
+    x = peptide.atoms.positions
+    for a, b, length, _ in map(bonds.getBondParameters, range(bonds.getNumBonds())):
+        assert np.linalg.norm(x[a] - x[b]) == pytest.approx(length._value, abs=0.006), peptide.atoms.key(a)

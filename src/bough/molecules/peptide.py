@@ -21,7 +21,7 @@ CAPS = ("ACE", "NME")
 # nm and rad: Engh & Huber 1991
 N_CA, CA_C, C_N, C_O, C_OXT = 0.1458, 0.1525, 0.1329, 0.1231, 0.1250
 AT_N, AT_CA, AT_C, AT_O = np.radians([121.7, 111.0, 116.2, 120.1])
-TETRAHEDRAL, PLANAR = np.radians(109.47), np.radians(120.0)
+TETRAHEDRAL, PLANAR, AT_SULPHUR = np.radians([109.47, 120.0, 96.0])
 HYDROGEN = {"C": 0.109, "N": 0.101, "O": 0.096, "S": 0.134}  # nm
 FLAT = {("ARG", "NH1"), ("ARG", "NH2"), ("ASN", "ND2"), ("GLN", "NE2")}  # hydrogens in the plane of what they are on
 
@@ -150,7 +150,10 @@ def _away(x: FloatArray, others: list[FloatArray]) -> FloatArray:
 def _hydrogens(
     x: FloatArray, element: str, bonded: list[FloatArray], heavy: dict[str, FloatArray], count: int, flat: bool
 ) -> list[FloatArray]:
-    """Hydrogens on an atom at x: opposite to two or three bonds, beside two, or staggered about one."""
+    """Hydrogens on an atom at x: opposite to two or three bonds, beside two, or staggered about one.
+
+    Seen from the side of the main chain, hydrogens follow each other clockwise (Markley et al. 1998).
+    """
     length = HYDROGEN[element]
     if count == 1 and len(bonded) >= 2:
         return [x + length * _away(x, bonded)]
@@ -159,12 +162,12 @@ def _hydrogens(
         side = np.cross(bonded[0] - x, bonded[1] - x)
         side = side / np.linalg.norm(side)
         half = TETRAHEDRAL / 2
-        return [x + length * (np.cos(half) * middle + s * np.sin(half) * side) for s in (1.0, -1.0)]
+        return [x + length * (np.cos(half) * middle + s * np.sin(half) * side) for s in (-1.0, 1.0)]
     (axis,) = bonded
     beyond = [y for y in heavy.values() if 0.01 < np.linalg.norm(y - axis) < 0.2 and np.linalg.norm(y - x) > 0.01]
-    turns = [0.0, np.pi] if flat else [np.pi, np.pi / 3, -np.pi / 3]
+    turns = [0.0, np.pi] if flat else [np.pi, -np.pi / 3, np.pi / 3]
     start = beyond[0] if beyond else axis + np.array([0.1, 0.05, 0.02])
-    angle = PLANAR if flat else TETRAHEDRAL
+    angle = PLANAR if flat else AT_SULPHUR if element == "S" else TETRAHEDRAL
     return [placed(start, axis, x, length, angle, turn) for turn in turns[:count]]
 
 
