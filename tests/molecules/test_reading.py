@@ -2,6 +2,7 @@
 
 import gzip
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,6 +61,66 @@ def test_alternative_locations_keep_the_larger_part(tmp_path):
     found = edited(mol.peptide("ASA"), tmp_path / "alt.pdb", edit)
     assert found.atoms.positions[found.atoms.place("A/2/OG"), 0] == pytest.approx(0.9)
     assert any("1 atoms in alternative locations" in note for note in found.notes)
+
+
+def test_of_residues_at_one_place_the_larger_part_is_kept(tmp_path):
+    def edit(lines):
+        alanine = [line for line in lines if line[17:20] == "ALA"]
+        both = [line[:16] + "A" + line[17:54] + "  0.40" + line[60:] for line in alanine]
+        both += [x[:16] + "BGLY" + x[20:54] + "  0.60" + x[60:] for x in both if x[12:16].strip() in "N CA C O"]
+        return [*(line for line in lines if line[17:20] == "SER" and line.startswith("ATOM")), *both, "END"]
+
+    found = edited(mol.peptide("SA"), tmp_path / "micro.pdb", edit)
+    assert found.atoms.kind.tolist() == ["SER", "GLY"]
+    assert "1 residues at the place of another (microheterogeneity) are left out" in found.notes
+
+
+def test_atoms_and_residues_of_one_name_are_all_read(tmp_path):
+    """Some programs call all hydrogens of a ligand H, and numbers of waters start again after 9999."""
+    lines = [
+        "HETATM    1  C   CH4 A   1       0.000   0.000   0.000  1.00  0.00           C  ",
+        *(f"HETATM    2  H   CH4 A   1    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00           H  "
+          for x, y, z in 0.628 * np.array([(1, 1, 1), (-1, -1, 1), (-1, 1, -1), (1, -1, -1)])),
+        "HETATM    6  O   HOH A   2       5.000   0.000   0.000  1.00  0.00           O  ",
+        "HETATM    7  O   HOH A   3       8.000   0.000   0.000  1.00  0.00           O  ",
+        "HETATM    8  O   HOH A   2      11.000   0.000   0.000  1.00  0.00           O  ",
+    ]  # fmt: skip
+    path = tmp_path / "same.pdb"
+    path.write_text("\n".join([*lines, "END"]) + "\n")
+    found = mol.from_file(path)
+    assert len(found.atoms) == 8
+    assert len(found.atoms.bonds) == 4
+    assert "4 atoms share their name with another: it stands for the first" in found.notes
+    again = mol.from_file(found.write(tmp_path / "again.cif"))
+    np.testing.assert_allclose(
+        np.sort(again.atoms.positions, axis=0), np.sort(found.atoms.positions, axis=0), atol=6e-5
+    )
+
+
+def test_elements_follow_from_names_where_the_column_is_blank(tmp_path):
+    def edit(lines):
+        # as CHARMM writes: names from column 13 on, where CA would be calcium, and a chain in columns 73 to 76
+        moved = [line[:12] + f"{line[12:16].strip():4s}" + line[16:66] + "      PROT" for line in lines]
+        dummy = "HETATM  900 MW   SOL B   9      20.000   3.000   4.000  1.00  0.00"
+        return [*(line for line in moved if line.startswith("ATOM")), dummy, "END"]
+
+    m = mol.peptide("ACDEFGHIKLMNPQRSTVWY")
+    found = edited(m, tmp_path / "blank.pdb", edit)
+    np.testing.assert_array_equal(found.atoms.element, m.atoms.element)
+    np.testing.assert_array_equal(found.atoms.bonds, m.atoms.bonds)
+    assert any("elements are missing or odd" in note for note in found.notes)
+    assert any("1 atoms called 'MW' of unknown element are left out" in note for note in found.notes)
+
+
+def test_names_of_charmm_have_dihedrals(tmp_path):
+    def edit(lines):
+        renamed = (line.replace(" CD1 ILE", " CD  ILE").replace(" OXT ", " OT2 ").replace(" O   ALA", " OT1 ALA")
+                   for line in lines)  # fmt: skip
+        return list(renamed)
+
+    found = edited(mol.peptide("GIA"), tmp_path / "charmm.pdb", edit)
+    assert {"A/2/chi2", "A/3/psi"} < set(found.dihedrals)
+    assert not found.notes
 
 
 def test_insertion_codes_breaks_and_missing_atoms_are_kept_apart(tmp_path):
@@ -140,6 +201,35 @@ def test_disulphides_are_cut_and_held():
     pulled = bridged.minimize(restraints=[mol.distance("A/1/CA", "A/5/CA", lower=2.0)], calls=300)
     a, b = number[ends]
     assert np.linalg.norm(pulled.positions[a] - pulled.positions[b]) == pytest.approx(0.205, abs=0.02)
+
+
+def test_what_lies_beyond_a_cut_bond_does_not_measure_a_torsion():
+    m = mol.peptide("KAAD")
+    bonds = np.concatenate([m.atoms.bonds, [[m.atoms.place("A/1/NZ"), m.atoms.place("A/4/CG")]]])
+    bridged = mol.Molecule(replace(m.atoms, bonds=bonds))
+    assert len(bridged.groups.cut) == 1
+    x = bridged.positions(bridged.model.random_configuration(np.random.default_rng(6)))
+    np.testing.assert_allclose(bridged.positions(bridged.fit(x)), x, atol=1e-9)
+
+
+@pytest.mark.parametrize("hydrogens", [True, False])
+def test_rings_of_single_bonds_turn_if_told(tmp_path, hydrogens):
+    path = mol.peptide("APWA").write(tmp_path / "ring.pdb")
+    if not hydrogens:
+        path.write_text("\n".join(line for line in path.read_text().splitlines() if line[76:78] != " H"))
+    rigid, m = mol.from_file(path), mol.from_file(path, rotatable=["all", "rings"])
+    assert len(m.groups.cut) == 1  # that of proline; tryptophan stays flat
+    torsions = m.model.nv - rigid.model.nv
+    assert torsions == (4 if hydrogens else 2)
+    assert len(m.loop_distances) == torsions - 1  # one degree of freedom is left
+    quad = ["A/2/N", "A/2/CA", "A/2/CB", "A/2/CG"]
+    found = m.minimize(restraints=[mol.dihedral(quad, -0.3, stiffness=300.0)], calls=600)
+    (a, b), x = m.groups.cut[0], found.positions
+    lengths = [np.linalg.norm(y[a] - y[b]) for y in (x, m.atoms.positions)]
+    assert lengths[0] == pytest.approx(lengths[1], abs=0.01)
+    turned = mol.RestraintEnergy(m, [mol.dihedral(quad, 0.0)])
+    turned(x)
+    assert turned.turns.value[0] < 0.1  # the pucker has changed
 
 
 @pytest.mark.parametrize("content", ["", "hello\n", "data_x\nloop_\n_atom_site.id\n1\n2\n"])

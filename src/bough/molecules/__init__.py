@@ -67,7 +67,8 @@ def from_file(
     Parameters
     ----------
     rotatable : which bonds turn: "all" (but peptide bonds), "heavy" (not those that turn hydrogens only), "backbone",
-        "sidechains", or names of dihedrals, such as "phi", "chi1", "omega" or "A/57/phi"; several in a list.
+        "sidechains", "rings" (of single bonds: the pucker of proline), or names of dihedrals, such as "phi", "chi1",
+        "omega" or "A/57/phi"; several in a list.
     fixed : chains ("B"), residues ("A/301") or "solvent" (water and ions) that stay where they are.
     add_hydrogens : a pH; hydrogens that are missing are added by OpenMM.
     """

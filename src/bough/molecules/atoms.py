@@ -103,11 +103,7 @@ class Atoms:
     @cached_property
     def neighbours(self) -> list[list[int]]:
         """The atoms bonded to each atom, in ascending order."""
-        found: list[list[int]] = [[] for _ in range(len(self))]
-        for a, b in self.bonds.tolist():
-            found[a].append(b)
-            found[b].append(a)
-        return [sorted(each) for each in found]
+        return bonded_atoms(len(self), self.bonds)
 
     @property
     def water(self) -> BoolArray:
@@ -128,6 +124,15 @@ def _of_elements(elements: Words, value: Any) -> FloatArray:
         if e.atomic_number == 0:
             raise ModelError(f"there is no element {str(text)!r}")
     return np.array([float(value(e)) for e in found])[place]
+
+
+def bonded_atoms(n: int, bonds: IntArray) -> list[list[int]]:
+    """The atoms that these bonds (k, 2) join to each of n atoms, in ascending order."""
+    found: list[list[int]] = [[] for _ in range(n)]
+    for a, b in bonds.tolist():
+        found[a].append(b)
+        found[b].append(a)
+    return [sorted(each) for each in found]
 
 
 def gemmi_module() -> Any:

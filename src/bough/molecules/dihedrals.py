@@ -26,6 +26,7 @@ NUCLEIC = {
     "epsilon": "C4' C3' O3' +P", "zeta": "C3' O3' +P +O5'",
 }  # fmt: skip
 PROTEIN = {"omega": "-CA -C N CA", "phi": "-C N CA C", "psi": "N CA C +N"}
+LAST_OXYGENS = {"OT1": "O", "OT2": "OXT", "O1": "O", "O2": "OXT"}
 LAST_PSI = ("N CA C OXT", "N CA C O")  # of a residue without a next one
 
 
@@ -41,7 +42,7 @@ def named_dihedrals(atoms: Atoms, neighbours: list[list[int]]) -> dict[str, tupl
     found: dict[str, tuple[int, int, int, int]] = {}
     inside = [dict[str, int]() for _ in range(len(atoms.chain))]
     for k, (r, name) in enumerate(zip(atoms.residue.tolist(), atoms.name.tolist(), strict=True)):
-        inside[r].setdefault(name, k)
+        inside[r].setdefault(pdb_name(str(atoms.kind[r]), name), k)
     for r, here in enumerate(inside):
         around = [inside[r - 1] if r else {}, here, inside[r + 1] if r + 1 < len(inside) else {}]
         kind = str(atoms.kind[r])
@@ -54,6 +55,11 @@ def named_dihedrals(atoms: Atoms, neighbours: list[list[int]]) -> dict[str, tupl
             if quad is not None:
                 found.setdefault(f"{atoms.residue_key(r)}/{name}", quad)
     return found
+
+
+def pdb_name(kind: str, name: str) -> str:
+    """The name that the PDB has for an atom of a residue; CHARMM and GROMACS have others for some."""
+    return "CD1" if (kind, name) == ("ILE", "CD") else LAST_OXYGENS.get(name, name)
 
 
 def _bonded(words: str, around: list[dict[str, int]], neighbours: list[list[int]]) -> tuple[int, int, int, int] | None:

@@ -1,8 +1,9 @@
 """Rigid groups: which bonds turn, which atoms move as one, and the tree of groups that hang on each other.
 
-A bond turns where it is in no ring, is no double or amide bond, and both of its atoms have another neighbour off the
-axis. So every group carries three atoms that are not in line: its own, those at the ends of its bonds to other groups,
-which lie on the axes of these bonds. Hence H is positive definite, though a group alone may be a point or a rod.
+A bond turns where it is in no ring (or its ring is cut), is no double or amide bond, and both of its atoms have another
+neighbour off the axis. So every group carries three atoms that are not in line: its own, those at the ends of its bonds
+to other groups, which lie on the axes of these bonds. Hence H is positive definite, though a group alone may be a point
+or a rod.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from bough.errors import OptionError, unknown_option
-from bough.molecules.atoms import Atoms
+from bough.molecules.atoms import Atoms, bonded_atoms
 from bough.molecules.dihedrals import CHI, SAME, SIDE_CHAINS, bond_names
 from bough.types import BoolArray, IntArray
 
 STRAIGHT = 0.05  # sine of an angle below which three atoms are in line
 Names = dict[tuple[int, int], tuple[str, str]]  # key and kind of bonds
-WORDS = ("all", "heavy", "backbone", "sidechains")
+WORDS = ("all", "heavy", "backbone", "sidechains", "rings")
 BACKBONE = ("phi", "psi", "alpha", "beta", "gamma", "delta", "epsilon", "zeta")
 # Bonds inside residues that are single in name only
 CONJUGATED = {
@@ -40,7 +42,9 @@ class Groups(NamedTuple):
     parent: IntArray  # (groups,) -1 = world
     axis: IntArray  # (groups, 2) the bond that turns the group, from the parent's atom to its own; a root's first atom
     is_point: BoolArray  # (groups,) a root that is one atom
-    cut: IntArray  # (loops, 2) bonds that close a loop of groups and are left out of the tree
+    kept: IntArray  # (bonds, 2) bonds along which the tree may be built
+    cut: IntArray  # (loops, 2) the others, which close loops of groups
+    held: IntArray  # (k, 2) atoms whose distances stay as they are, so that loops stay closed
     names: list[str]  # (groups,) of the torsions: "A/57/phi", "A/57/CB-CG2"; of roots "A/1/base"
 
 
@@ -52,23 +56,69 @@ def rigid_groups(
     Parameters
     ----------
     rotatable : "all", "heavy" (not bonds that turn hydrogens only), "backbone", "sidechains", or names: words such as
-        "omega" and "chi1", keys such as "A/57/phi", and these words; peptide bonds turn where "omega" is among them.
+        "omega" and "chi1", keys such as "A/57/phi", and these words; peptide bonds turn where "omega" is among them,
+        and rings of single bonds, as that of proline, where "rings" is.
     fixed : chains ("B"), residues ("A/301") or "solvent" (water and ions), which stay where they are.
     notes : takes a sentence for each thing that is not as the file says.
     """
     notes = [] if notes is None else notes
     cut, kept = _cut(atoms)
+    rings = _cut_rings(atoms, kept) if "rings" in _words(rotatable) else {}
+    if rings:
+        opened = (kept[:, None] == np.array(list(rings))).all(axis=-1).any(axis=1)
+        cut, kept = np.concatenate([cut, kept[opened]]), kept[~opened]
     if len(cut):
         some = ", ".join(f"{atoms.key(a)}-{atoms.key(b)}" for a, b in cut[:4].tolist())
         notes.append(f"{len(cut)} bonds close loops and are held by closures, not by the tree: {some}")
-    neighbours: list[list[int]] = [[] for _ in range(len(atoms))]
-    for a, b in kept.tolist():
-        neighbours[a].append(b)
-        neighbours[b].append(a)
+    neighbours = bonded_atoms(len(atoms), kept)
     named = bond_names(atoms, neighbours)
-    turns = _turning(atoms, kept, neighbours, named, _wanted(rotatable, named, kept))
+    flexible = {(min(a, b), max(a, b)) for ring in rings.values() for a, b in pairwise(ring)}
+    turns = _turning(atoms, kept, neighbours, named, _wanted(rotatable, named, kept), flexible)
     number = _components(len(atoms), kept[~turns])
-    return _forest(atoms, number, kept[turns], _are_fixed(atoms, fixed), named, notes)._replace(cut=cut)
+    turning = {(a, b) for a, b in kept[turns].tolist()}
+    held = [pair for a, b in cut.tolist() for pair in _held(atoms, a, b, rings.get((a, b)), turning)]
+    found = _forest(atoms, number, kept[turns], _are_fixed(atoms, fixed), named, notes)
+    return found._replace(cut=cut, kept=kept, held=np.array(held, np.int64).reshape(-1, 2))
+
+
+def _held(atoms: Atoms, a: int, b: int, ring: list[int] | None, turning: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pairs of atoms whose distances hold a cut bond and the angles at its ends.
+
+    A ring keeps one degree of freedom: angles are held while more than that are left.
+    """
+    if ring is None:
+        before, after = ([c for c in atoms.neighbours[k] if c != other][:1] for k, other in ((a, b), (b, a)))
+        return [(a, b), *((c, b) for c in before), *((a, c) for c in after)]
+    dofs = sum((min(pair), max(pair)) in turning for pair in pairwise(ring))
+    return [(a, b), (ring[-2], ring[0]), (ring[-1], ring[1])][: max(1, dofs - 1)]
+
+
+def _cut_rings(atoms: Atoms, bonds: IntArray) -> dict[tuple[int, int], list[int]]:
+    """The bond to cut of each ring of single bonds, and the atoms of the ring from the one end of it to the other.
+
+    It is the bond whose ends carry the fewest heavy atoms, and hydrogens rather than nothing: what they carry makes the
+    bonds beside it turn.
+    """
+    neighbours = bonded_atoms(len(atoms), bonds)
+    closed = bonds[~_bridges(len(atoms), bonds, neighbours)]
+    inside = bonded_atoms(len(atoms), closed)
+    number, found = _components(len(atoms), closed), dict[tuple[int, int], list[int]]()
+    for members in np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1]):
+        ring = members.tolist()
+        if len(ring) < 4 or any(len(inside[k]) != 2 for k in ring):
+            continue
+        own = [(a, b) for a in ring for b in inside[a] if a < b]
+        if any(_is_short(atoms, a, b) for a, b in own):
+            continue
+        carried = {k: [atoms.element[c] != "H" for c in neighbours[k] if c not in inside[k]] for k in ring}
+        weight = {k: 2 * sum(heavy) if heavy else 1 for k, heavy in carried.items()}
+        a, b = min(own, key=lambda bond: weight[bond[0]] + weight[bond[1]])
+        path, last = [b], a
+        while path[-1] != a:
+            path.append(next(c for c in inside[path[-1]] if c != last))
+            last = path[-2]
+        found[a, b] = path
+    return found
 
 
 def _cut(atoms: Atoms) -> tuple[IntArray, IntArray]:
@@ -94,10 +144,15 @@ def _cut(atoms: Atoms) -> tuple[IntArray, IntArray]:
     return atoms.bonds[cut], atoms.bonds[~cut]
 
 
-def _wanted(rotatable: str | Iterable[str], named: Names, bonds: IntArray) -> set[str]:
+def _words(rotatable: str | Iterable[str]) -> set[str]:
     words = {rotatable} if isinstance(rotatable, str) else set(rotatable)
     if not all(isinstance(word, str) for word in words):
         raise OptionError(f"rotatable is a word or names of dihedrals, got {rotatable!r}")
+    return words
+
+
+def _wanted(rotatable: str | Iterable[str], named: Names, bonds: IntArray) -> set[str]:
+    words = _words(rotatable)
     known = {kind for _, kind in named.values()} | {key for key, _ in named.values()}
     if any("-" in word for word in words):
         known |= {named[min(a, b), max(a, b)][0] for a, b in bonds.tolist()}
@@ -112,8 +167,9 @@ def _turning(
     neighbours: list[list[int]],
     named: Names,
     wanted: set[str],
+    flexible: set[tuple[int, int]],
 ) -> BoolArray:
-    """(bonds,) which bonds turn."""
+    """(bonds,) which bonds turn; the flexible ones are in rings that are cut."""
     x, found = atoms.positions, np.zeros(len(bonds), bool)
     for k in np.flatnonzero(_bridges(len(atoms), bonds, neighbours)).tolist():
         a, b = bonds[k].tolist()
@@ -124,6 +180,7 @@ def _turning(
         if kind != "omega":
             light = any(all(atoms.element[c] == "H" for c in neighbours[m] if c not in (a, b)) for m in (a, b))
             words |= {"all", "backbone" if kind in BACKBONE else "sidechains", "all" if light else "heavy"}
+            words |= {"rings"} if (a, b) in flexible else set()
         chosen = bool(words & wanted) and (kind == "omega" or not _is_rigid(atoms, a, b))
         found[k] = chosen and _has_arm(x, a, b, neighbours[a]) and _has_arm(x, b, a, neighbours[b])
     return found
@@ -135,6 +192,11 @@ def _is_rigid(atoms: Atoms, a: int, b: int) -> bool:
     kind = str(atoms.kind[i])
     if i == j and kind in STANDARD:
         return "-".join(sorted((str(atoms.name[a]), str(atoms.name[b])))) in CONJUGATED.get(kind, ())
+    return _is_short(atoms, a, b)
+
+
+def _is_short(atoms: Atoms, a: int, b: int) -> bool:
+    """Whether a bond is as short as double and conjugated ones are."""
     elements = sorted((str(atoms.element[a]), str(atoms.element[b])))
     longest = LONGEST_RIGID.get((elements[0], elements[1]), 0.0)
     return float(np.linalg.norm(atoms.positions[a] - atoms.positions[b])) < longest
@@ -259,9 +321,10 @@ def _forest(
             for near, far in links[g]:
                 if place[number[far]] == -2:
                     heapq.heappush(heap, (far, near))
+    none = np.zeros((0, 2), np.int64)
     return Groups(
         place[number], np.array(parent, np.int64), np.array(axis, np.int64).reshape(-1, 2),
-        np.array(is_point, bool), np.zeros((0, 2), np.int64), _distinct(names),
+        np.array(is_point, bool), none, none, none, _distinct(names),
     )  # fmt: skip
 
 

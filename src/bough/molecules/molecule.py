@@ -21,7 +21,7 @@ from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameErro
 from bough.model import WORLD, Builder, Model
 from bough.model.parameters import TO_USER
 from bough.molecules.annealing import anneal
-from bough.molecules.atoms import Atoms, dihedral_angles
+from bough.molecules.atoms import Atoms, bonded_atoms, dihedral_angles
 from bough.molecules.dihedrals import Dihedral, named_dihedrals, reference_quads
 from bough.molecules.energy import terms_of
 from bough.molecules.groups import Groups, rigid_groups
@@ -131,7 +131,8 @@ class Molecule:
     def _torsions(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Groups that turn about a bond; four atoms that measure the turn; and that dihedral in the structure read."""
         turning = np.flatnonzero(self.groups.axis[:, 0] >= 0)
-        quads = reference_quads(self.groups.axis[turning], self.atoms.neighbours, self.atoms.positions)
+        neighbours = bonded_atoms(len(self.atoms), self.groups.kept)  # across a cut bond, atoms do not turn along
+        quads = reference_quads(self.groups.axis[turning], neighbours, self.atoms.positions)
         return turning, quads, dihedral_angles(self.atoms.positions, quads)
 
     def fit(self, x: npt.ArrayLike) -> FloatArray:
@@ -329,10 +330,10 @@ class Molecule:
             pulling.simulation.configuration = np.asarray(q, float)
         return pulling.run(steps, h, every)
 
-    @cached_property
+    @property
     def loop_distances(self) -> list[tuple[int, int]]:
         """Pairs of atoms whose distances hold the bonds that are left out of the tree."""
-        return loop_distances(self.atoms, self.groups.cut)
+        return [(a, b) for a, b in self.groups.held.tolist()]
 
     # Files
 
@@ -408,8 +409,8 @@ def _inertias(atoms: Atoms, groups: Groups, origin: FloatArray) -> FloatArray:
 
 
 def _close_loops(builder: Builder, atoms: Atoms, groups: Groups, bodies: list[str], origin: FloatArray) -> None:
-    """Hold bonds that were cut by distances: the bond, and the two angles at its ends."""
-    for a, b in loop_distances(atoms, groups.cut):
+    """Keep the distances that hold cut bonds, and the angles at their ends."""
+    for a, b in groups.held.tolist():
         ends = []
         for k in (a, b):
             g = int(groups.group[k])
@@ -421,13 +422,3 @@ def _close_loops(builder: Builder, atoms: Atoms, groups: Groups, bodies: list[st
             length=float(np.linalg.norm(atoms.positions[a] - atoms.positions[b])),
             name=f"{atoms.key(a)}..{atoms.key(b)}",
         )  # fmt: skip
-
-
-def loop_distances(atoms: Atoms, cut: IntArray) -> list[tuple[int, int]]:
-    """Pairs of atoms whose distances hold a cut bond and the angles at its ends."""
-    pairs = []
-    for a, b in cut.tolist():
-        pairs.append((a, b))
-        pairs += [(c, b) for c in atoms.neighbours[a][:2] if c != b][:1]
-        pairs += [(a, c) for c in atoms.neighbours[b][:2] if c != a][:1]
-    return pairs

@@ -9,19 +9,23 @@ from __future__ import annotations
 import gzip
 import itertools
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bough.errors import FileFormatError, short
-from bough.molecules.atoms import Atoms, gemmi_module
-from bough.molecules.dihedrals import SAME, SIDE_CHAINS
+from bough.molecules.atoms import WATER, Atoms, gemmi_module
+from bough.molecules.dihedrals import SAME, SIDE_CHAINS, pdb_name
+from bough.molecules.groups import STANDARD
 from bough.types import FloatArray, IntArray
 
 SLACK = 0.04  # nm by which a bond may exceed the sum of covalent radii
 LINK = 0.20  # nm, the longest bond along a chain
 DISULPHIDE = 0.25  # nm
+BIOLOGICAL = ("C", "H", "N", "O", "P", "S")  # elements of amino acids, nucleotides and water
 METALS = {"LI", "NA", "K", "MG", "CA", "MN", "FE", "CO", "NI", "CU", "ZN", "CD", "HG", "SR", "BA", "CS", "RB", "AL"}
 
 
@@ -30,16 +34,21 @@ def read_atoms(path: str | Path, notes: list[str]) -> Atoms:
     gemmi, path = gemmi_module(), existing_file(path)
     try:
         structure = gemmi.read_structure(str(path))
-    except (RuntimeError, ValueError, IndexError) as error:
+        structure.setup_entities()
+    except IndexError:  # of a file without data blocks
+        structure = ()
+    except (RuntimeError, ValueError) as error:
         raise FileFormatError(f"{short(str(path), 300)} is no PDB or mmCIF file: {short(str(error), 200)}") from None
-    structure.setup_entities()
     if len(structure) == 0 or structure[0].count_atom_sites() == 0:
         raise FileFormatError(f"{short(str(path), 300)} has no atoms; expected PDB or mmCIF")
     if structure.input_format == gemmi.CoorFormat.Pdb:
         _check_columns(path)
     if len(structure) > 1:
         notes.append(f"{len(structure)} models: the first one is read")
-    return _atoms(structure, notes)
+    try:
+        return _atoms(structure, notes)
+    except FileFormatError as error:
+        raise FileFormatError(f"{short(str(path), 300)}: {error}") from None
 
 
 def _check_columns(path: Path) -> None:
@@ -77,31 +86,37 @@ def _atoms(structure: Any, notes: list[str]) -> Atoms:
     serial: dict[int, int] = {}
     left: Counter[str] = Counter()
     for chain in structure[0]:
-        seen: set[str] = set()
-        for residue in chain:
-            number = str(residue.seqid)
-            if number in seen:
-                left["residues that share their number with another (microheterogeneity)"] += 1
-                continue
-            seen.add(number)
-            polymer = residue.entity_type == gemmi.EntityType.Polymer
-            residues.append((chain.name.strip() or "_", number, residue.name, not polymer))
-            for atom in _conformer(residue, left):
-                x = atom.pos
+        for residue in _residues(chain, left):
+            known = [(atom, _element(residue.name, atom, left)) for atom in _conformer(residue, left)]
+            for atom, element in ((atom, element) for atom, element in known if element):
                 serial[atom.serial] = len(rows)
-                name = str(atom.element.name)
-                rows.append((atom.name, name, len(residues) - 1, 0.1 * x.x, 0.1 * x.y, 0.1 * x.z, atom.b_iso))
-    notes += [f"{count} {what} are left out" for what, count in left.items()]
+                rows.append((atom.name, element, len(residues), *atom.pos.tolist(), atom.b_iso))
+            if any(element for _, element in known):
+                polymer = residue.entity_type == gemmi.EntityType.Polymer
+                residues.append((chain.name.strip() or "_", str(residue.seqid), residue.name, not polymer))
+    notes += [f"{count} {what}" for what, count in left.items() if count]
+    if not rows:
+        raise FileFormatError("no atom has a known element")
     names, elements, residue_of, *columns = zip(*rows, strict=True)
-    x = np.stack([np.array(c, float) for c in columns[:3]], axis=1)
+    x = np.ascontiguousarray(0.1 * np.array(columns[:3], float).T)
     chain_ids, numbers, kinds, hetero = zip(*residues, strict=True)
     found = Atoms(
-        np.array(names), np.array([e if e != "D" else "H" for e in elements]), np.array(residue_of, np.int64), x,
-        np.zeros((0, 2), np.int64), np.array(chain_ids), np.array(numbers), np.array(kinds), np.array(hetero, bool),
-        np.array(columns[3], float),
+        np.array(names), np.array(elements), np.array(residue_of, np.int64), x, np.zeros((0, 2), np.int64),
+        np.array(chain_ids), np.array(numbers), np.array(kinds), np.array(hetero, bool), np.array(columns[3], float),
     )  # fmt: skip
-    links = _declared(structure, serial)
-    return with_bonds(found, links, notes)
+    if len(found.places) < len(found):
+        notes.append(f"{len(found) - len(found.places)} atoms share their name with another: it stands for the first")
+    return with_bonds(found, _declared(structure, serial), notes)
+
+
+def _residues(chain: Any, left: Counter[str]) -> Iterator[Any]:
+    """Residues of a chain; of several at one place (microheterogeneity), the one with the largest occupancy."""
+    for _, run in itertools.groupby(chain, key=lambda residue: str(residue.seqid)):
+        several = list(run)
+        if len(several) > 1 and all(atom.has_altloc() for residue in several for atom in residue):
+            left["residues at the place of another (microheterogeneity) are left out"] += len(several) - 1
+            several = [max(several, key=lambda residue: max(atom.occ for atom in residue))]
+        yield from several
 
 
 def _conformer(residue: Any, left: Counter[str]) -> list[Any]:
@@ -110,16 +125,35 @@ def _conformer(residue: Any, left: Counter[str]) -> list[Any]:
     for atom in residue:
         if atom.has_altloc():
             total[atom.altloc] = total.get(atom.altloc, 0.0) + atom.occ
-    best = max(total, key=lambda key: total[key], default="")
-    chosen: dict[str, Any] = {}
-    for atom in residue:
-        known = chosen.get(atom.name)
-        if known is None or (atom.has_altloc() and atom.altloc == best):
-            chosen[atom.name] = atom
-    left["atoms in alternative locations"] += len(residue) - len(chosen)
-    if not left["atoms in alternative locations"]:
-        del left["atoms in alternative locations"]
-    return list(chosen.values())
+    if not total:
+        return list(residue)
+    best = max(total, key=lambda key: total[key])
+    chosen: dict[str, str] = {atom.name: atom.altloc for atom in residue if not atom.has_altloc()}
+    for atom in sorted(residue, key=lambda atom: atom.altloc != best):
+        chosen.setdefault(atom.name, atom.altloc)
+    kept = [atom for atom in residue if atom.altloc == chosen[atom.name]]
+    left["atoms in alternative locations are left out"] += len(residue) - len(kept)
+    return kept
+
+
+def _element(residue: str, atom: Any, left: Counter[str]) -> str:
+    """The element of an atom, "" where it is unknown.
+
+    Atoms of amino acids, nucleotides and water begin with their element, whatever the columns of a file say: without
+    the column of elements, gemmi reads a CA that is not indented as calcium.
+    """
+    found, letter = str(atom.element.name), atom.name.lstrip("0123456789")[:1].upper()
+    is_known = (residue in STANDARD and residue != "MSE") or residue in WATER
+    if found == "D":
+        left["atoms of deuterium are read as hydrogen"] += 1
+        return "H"
+    if letter in BIOLOGICAL and (is_known or found == "X"):
+        left["elements are missing or odd: they follow from the names of the atoms"] += found != letter
+        return letter
+    if found == "X":
+        left[f"atoms called {short(atom.name)!r} of unknown element are left out"] += 1
+        return ""
+    return found
 
 
 def _declared(structure: Any, serial: dict[int, int]) -> list[tuple[int, int]]:
@@ -139,8 +173,6 @@ def _declared(structure: Any, serial: dict[int, int]) -> list[tuple[int, int]]:
 
 def with_bonds(atoms: Atoms, links: list[tuple[int, int]], notes: list[str]) -> Atoms:
     """The same atoms with bonds: inside residues by distance, along chains, bridges of sulphur, and these links."""
-    from dataclasses import replace
-
     pairs = {(min(a, b), max(a, b)) for a, b in links if a != b and _may_bond(atoms, a, b)}
     for r in range(len(atoms.chain)):
         pairs |= _inside(atoms, int(atoms.first[r]), int(atoms.first[r + 1]), notes)
@@ -212,7 +244,8 @@ def _note_missing(atoms: Atoms, notes: list[str]) -> None:
         kind = str(atoms.kind[r])
         needed = {"N", "CA", "C", "O", *SIDE_CHAINS.get(SAME.get(kind, kind), "").split()}
         if kind in SIDE_CHAINS or kind in SAME or kind in ("ALA", "GLY"):
-            missing = needed - set(atoms.name[atoms.first[r] : atoms.first[r + 1]].tolist())
+            there = atoms.name[atoms.first[r] : atoms.first[r + 1]].tolist()
+            missing = needed - {pdb_name(kind, name) for name in there}
             odd += [f"{atoms.residue_key(r)} ({', '.join(sorted(missing))})"] if missing else []
     if odd:
         more = f" and {len(odd) - 5} others" if len(odd) > 5 else ""

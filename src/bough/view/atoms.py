@@ -90,9 +90,7 @@ def _seat(molecule: Molecule, carrier: IntArray, atom: IntArray) -> FloatArray:
 def _sticks(molecule: Molecule, body: IntArray, at: FloatArray, colour: FloatArray) -> list[Shapes]:
     """Half a rod in the colour of each atom of a bond; both lie on the atom's own group: the bond is its axis."""
     atoms = molecule.atoms
-    cut = {tuple(bond) for bond in molecule.groups.cut.tolist()}
-    bonds = np.array([bond for bond in atoms.bonds.tolist() if tuple(bond) not in cut], np.int64).reshape(-1, 2)
-    parts = []
+    bonds, parts = molecule.groups.kept, []
     for a, b in (bonds.T, bonds.T[::-1]):
         light = (atoms.element[a] == "H") | (atoms.element[b] == "H")
         far = _seat(molecule, a, b)
