@@ -160,7 +160,7 @@ def editing(residues: int = 10_000) -> None:
 
 def main() -> None:
     """All figures."""
-    m = mol.Molecule(with_hydrogens(adenylate_kinase("open"), 7.0), name="4AKE")
+    m = mol.Molecule(with_hydrogens(adenylate_kinase("open"), 7.0, []), name="4AKE")
     coordinates(m)
     closing(m)
     annealing()

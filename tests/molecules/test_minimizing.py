@@ -75,3 +75,25 @@ def test_a_force_field_says_what_it_does_not_know(tmp_path):
     full = mol.from_file(file, add_hydrogens=7.0)
     assert sorted(full.atoms.element) == sorted(m.atoms.element)
     assert "hydrogens were added" in full.notes[-1]
+
+
+def test_hydrogens_that_are_added_have_ideal_places(tmp_path):
+    pytest.importorskip("openmm")
+    m = mol.peptide("ACDEFGHIKLMNPQRSTVWY")
+    file = m.write(tmp_path / "all.pdb")
+    heavy = [line[:60] + " 42.00" + line[66:] for line in file.read_text().splitlines() if line[76:78] != " H"]
+    extra = [
+        "HETATM  901  O   HOH B   1      60.000  60.000  60.000  1.00  9.00           O  ",
+        "HETATM  902  C1  XYZ B   2      70.000  60.000  60.000  1.00  9.00           C  ",
+    ]
+    file.write_text("\n".join([*(line for line in heavy if line.startswith("ATOM")), *extra, "END"]) + "\n")
+    found = mol.from_file(file, add_hydrogens=7.0)
+    assert any("1 residues get no hydrogens, as OpenMM does not know theirs: B/2 (XYZ)" in n for n in found.notes)
+    both = sorted(m.atoms.places.keys() & found.atoms.places.keys())
+    assert len(both) >= len(m.atoms) - 2  # OpenMM calls the first hydrogen H, and may put that of histidine on ND1
+    own, same = ([atoms.place(key) for key in both] for atoms in (found.atoms, m.atoms))
+    np.testing.assert_allclose(found.atoms.positions[own], m.atoms.positions[same], atol=5e-4)
+    assert (found.atoms.b_factor[own] == 42.0).all()
+    o, h1, h2 = (found.atoms.positions[found.atoms.place(f"B/1/{name}")] for name in ("O", "H1", "H2"))
+    assert np.linalg.norm(h1 - o) == pytest.approx(0.096)
+    assert (h1 - o) @ (h2 - o) / 0.096**2 == pytest.approx(np.cos(np.radians(104.52)))

@@ -75,8 +75,7 @@ def from_file(
     notes: list[str] = []
     atoms = read_atoms(path, notes)
     if add_hydrogens is not None:
-        before, atoms = len(atoms), with_hydrogens(atoms, add_hydrogens)
-        notes.append(f"{len(atoms) - before} hydrogens were added, as at pH {add_hydrogens:g}")
+        atoms = with_hydrogens(atoms, add_hydrogens, notes)
     return Molecule(atoms, name=Path(path).name.split(".")[0], rotatable=rotatable, fixed=fixed, notes=notes)
 
 

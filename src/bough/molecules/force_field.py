@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from bough.arguments import explained
 from bough.errors import MissingExtraError, ModelError, NumericalError, short, unknown_option
 from bough.molecules.atoms import Atoms
+from bough.molecules.hydrogens import with_ideal_hydrogens
 from bough.types import FloatArray
 
 
@@ -128,12 +130,35 @@ def atoms_of(topology: Any, positions: Any) -> Atoms:
     )  # fmt: skip
 
 
-def with_hydrogens(atoms: Atoms, pH: float) -> Atoms:
-    """The same structure with the hydrogens that it lacks, as OpenMM's Modeller places them at this pH."""
+def with_hydrogens(atoms: Atoms, pH: float, notes: list[str]) -> Atoms:
+    """The same structure with the hydrogens that it lacks at this pH, as OpenMM's Modeller knows them.
+
+    It places them roughly, and in torsion space bonds and angles stay as they are, so ideal geometry places them here.
+    """
     _, app, unit = openmm_modules()
     modeller = app.Modeller(topology(atoms), atoms.positions * unit.nanometer)
     try:
         modeller.addHydrogens(pH=pH)
     except (ValueError, KeyError) as error:
         raise ModelError(f"hydrogens cannot be added: {short(str(error), 300)}") from None
-    return atoms_of(modeller.topology, modeller.positions)
+    found = atoms_of(modeller.topology, modeller.positions)
+    # residues keep their order, and atoms their names
+    before = {(r, name): k for k, (r, name) in enumerate(zip(atoms.residue.tolist(), atoms.name.tolist(), strict=True))}
+    place = np.array([before.get(key, -1) for key in zip(found.residue.tolist(), found.name.tolist(), strict=True)])
+    added = place < 0
+    notes.append(f"{added.sum()} hydrogens were added, as at pH {pH:g}")
+    bare = [k for k in np.flatnonzero(found.hetero & ~found.water).tolist() if _is_bare(found, k)]
+    if bare:
+        some = ", ".join(f"{found.residue_key(k)} ({found.kind[k]})" for k in bare[:5])
+        more = f" and {len(bare) - 5} others" if len(bare) > 5 else ""
+        notes.append(f"{len(bare)} residues get no hydrogens, as OpenMM does not know theirs: {some}{more}")
+    mean = np.bincount(atoms.residue, atoms.b_factor, len(atoms.chain)) / np.diff(atoms.first)
+    b_factor = np.where(added, mean[found.residue], atoms.b_factor[place])
+    x = with_ideal_hydrogens(found, added)
+    return replace(found, positions=x, hetero=atoms.hetero, b_factor=b_factor)
+
+
+def _is_bare(atoms: Atoms, residue: int) -> bool:
+    """Whether a residue has carbon but no hydrogen."""
+    own = set(atoms.element[atoms.first[residue] : atoms.first[residue + 1]].tolist())
+    return "C" in own and "H" not in own

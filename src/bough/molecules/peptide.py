@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from bough.errors import ShapeError, unknown_option
 from bough.molecules.atoms import Atoms
+from bough.molecules.hydrogens import away, hydrogens_on, placed
 from bough.molecules.reading import with_bonds
 from bough.types import FloatArray
 
@@ -21,8 +22,6 @@ CAPS = ("ACE", "NME")
 # nm and rad: Engh & Huber 1991
 N_CA, CA_C, C_N, C_O, C_OXT = 0.1458, 0.1525, 0.1329, 0.1231, 0.1250
 AT_N, AT_CA, AT_C, AT_O = np.radians([121.7, 111.0, 116.2, 120.1])
-TETRAHEDRAL, PLANAR, AT_SULPHUR = np.radians([109.47, 120.0, 96.0])
-HYDROGEN = {"C": 0.109, "N": 0.101, "O": 0.096, "S": 0.134}  # nm
 FLAT = {("ARG", "NH1"), ("ARG", "NH2"), ("ASN", "ND2"), ("GLN", "NE2")}  # hydrogens in the plane of what they are on
 
 
@@ -112,7 +111,7 @@ def _completed(
     if kind != "NME":
         other = all_atoms["CH3"] if kind == "ACE" else x["CA"]
         following = chain[r + 1]["N"] if not last else placed(x["N"], other, x["C"], C_OXT, AT_C, np.pi / 3)
-        all_atoms["O"] = x["C"] + C_O * _away(x["C"], [other, following])
+        all_atoms["O"] = x["C"] + C_O * away(x["C"], [other, following])
         if last:
             all_atoms["OXT"] = following
     carried = dict(data.hydrogens)
@@ -124,11 +123,12 @@ def _completed(
         bonded = _bonded(heavy, atom)
         if atom == "N" and r:
             bonded.append(chain[r - 1]["C"])
+        beyond = [
+            y for name in heavy for y in _bonded(heavy, name) if heavy[name] is bonded[0] and y is not heavy[atom]
+        ]
         flat = (kind, atom) in FLAT
-        for name, position in zip(
-            names, _hydrogens(heavy[atom], atom[0], bonded, heavy, len(names), flat), strict=True
-        ):
-            all_atoms[name] = position
+        found = hydrogens_on(heavy[atom], atom[0], bonded, beyond, len(names), flat)
+        all_atoms |= dict(zip(names, found, strict=True))
     return all_atoms
 
 
@@ -139,43 +139,3 @@ def _bonded(atoms: dict[str, FloatArray], atom: str) -> list[FloatArray]:
         y for name, y in atoms.items()
         if name != atom and np.linalg.norm(y - atoms[atom]) < (0.2 if name.startswith("S") else reach)
     ]  # fmt: skip
-
-
-def _away(x: FloatArray, others: list[FloatArray]) -> FloatArray:
-    """The unit vector from x that points away from the others."""
-    away = -sum((y - x) / np.linalg.norm(y - x) for y in others)
-    return np.asarray(away / np.linalg.norm(away))
-
-
-def _hydrogens(
-    x: FloatArray, element: str, bonded: list[FloatArray], heavy: dict[str, FloatArray], count: int, flat: bool
-) -> list[FloatArray]:
-    """Hydrogens on an atom at x: opposite to two or three bonds, beside two, or staggered about one.
-
-    Seen from the side of the main chain, hydrogens follow each other clockwise (Markley et al. 1998).
-    """
-    length = HYDROGEN[element]
-    if count == 1 and len(bonded) >= 2:
-        return [x + length * _away(x, bonded)]
-    if count == 2 and len(bonded) == 2:
-        middle = _away(x, bonded)
-        side = np.cross(bonded[0] - x, bonded[1] - x)
-        side = side / np.linalg.norm(side)
-        half = TETRAHEDRAL / 2
-        return [x + length * (np.cos(half) * middle + s * np.sin(half) * side) for s in (-1.0, 1.0)]
-    (axis,) = bonded
-    beyond = [y for y in heavy.values() if 0.01 < np.linalg.norm(y - axis) < 0.2 and np.linalg.norm(y - x) > 0.01]
-    turns = [0.0, np.pi] if flat else [np.pi, -np.pi / 3, np.pi / 3]
-    start = beyond[0] if beyond else axis + np.array([0.1, 0.05, 0.02])
-    angle = PLANAR if flat else AT_SULPHUR if element == "S" else TETRAHEDRAL
-    return [placed(start, axis, x, length, angle, turn) for turn in turns[:count]]
-
-
-def placed(a: FloatArray, b: FloatArray, c: FloatArray, length: float, angle: float, dihedral: float) -> FloatArray:
-    """The point d with |d - c| = length, the angle b-c-d and the dihedral a-b-c-d (rad)."""
-    z = (c - b) / np.linalg.norm(c - b)
-    n = np.cross(b - a, z)
-    n = n / np.linalg.norm(n)
-    m = np.cross(n, z)
-    s = np.sin(angle)
-    return np.asarray(c + length * (-np.cos(angle) * z + s * np.cos(dihedral) * m + s * np.sin(dihedral) * n))
