@@ -16,7 +16,6 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Constants, Routine
 from bough.compile.run.entry import Entry
 from bough.compile.run.interpreted import PythonCode
-from bough.compile.run.mappings import Mappings
 
 
 @kernel
@@ -72,10 +71,8 @@ def test_every_function_has_the_whole_protocol(device, inputs):
     bound: CompiledFunction = bough.Dynamics(model, inputs=inputs, device=device.name)._library.function("gravity")
     assert {name for name in vars(CompiledFunction) if not name.startswith("_")} <= {*dir(bound)}
     assert [x.name for x in bound.inputs] == ["q"]
-    scope = {}
-    bound.lend_make(scope, "make")
-    assert scope["make"](None) is None  # what does not fit is left to others
-    method = bound.shortcut(lambda q, out=None, **_: "otherwise", mappings=Mappings(), further=["inertia"])
+    assert bound.maker(None) is None  # what does not fit is left to others
+    method = bound.shortcut(lambda q, out=None, **_: "otherwise", "forces")
     assert isinstance(method(q="no array"), str)
     assert bound.with_code_of(lambda batch: bound).name == bound.name
 

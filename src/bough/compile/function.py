@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bough.compile.graph.program import Array
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bough.compile.run.entry import Entry
-    from bough.compile.run.mappings import Mappings
 
 
 class CompiledFunction(Protocol):
@@ -53,17 +52,12 @@ class CompiledFunction(Protocol):
         `out` has an array for each result; `bad` is one byte for each row, set where a result is not finite.
         """
 
-    def shortcut(
-        self,
-        method: Callable[..., Any],
-        longer: CompiledFunction | None = None,
-        mappings: Mappings | None = None,
-        further: Sequence[str] = (),
-    ) -> Callable[..., Any]:
+    def shortcut(self, method: Callable[..., Any], option: str | None = None) -> Callable[..., Any]:
         """A function with the signature of `method`: the shortest way to the code, and `method` in all other cases."""
 
-    def lend_make(self, scope: dict[str, Any], name: str) -> None:
-        """Put what computes one configuration into `scope`; it gives None where it does not serve."""
+    @property
+    def maker(self) -> Callable[..., Any]:
+        """What computes one configuration in new arrays; None where it does not serve, and before the first call."""
 
     def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
         """The same function by the code of `choose(batch)`."""

@@ -232,15 +232,13 @@ class Dynamics:
     def _factorize_shortcut(self, found: BoundFunction) -> Callable[..., Factor]:
         """`factorize`, with a shorter way for arrays that fit."""
         method, tree, names = self._written("factorize"), self.model.dof_tree, self._joint_of_freedom
-        code: dict[str, Callable[..., Any]] = {}
-        found.lend_make(code, "make")
 
         @wraps(method, updated=())
         def factorize(q: ArrayLike, *, out: Any = None, **parameters: Any) -> Factor:
-            packed = code["make"](q) if out is None and not parameters else None
+            packed = found.maker(q) if out is None and not parameters else None
             return method(q, out=out, **parameters) if packed is None else Factor(tree, "ltdl", packed, names)
 
-        return make_front(factorize, 1, code, holder=(Factor, tree, "ltdl"))
+        return make_front(factorize, 1, found.makers, holder=(Factor, tree, "ltdl"))
 
     def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
@@ -450,11 +448,7 @@ class Dynamics:
         """A function of a frame; calls with default options then go to compiled code without a frame in between."""
         if name not in self.__dict__:
             self.__dict__[name] = self._library.frame_shortcut(name, self._written(name))
-        try:
-            return self._library.of_frame(name, frame, reference).call(*inputs, **call)
-        except TypeError:
-            self._library.parameters.declared(name, call)
-            raise
+        return self._library.call_of_frame(name, frame, reference, inputs, call)
 
     def _with_forces(
         self, name: str, method: Any, inputs: tuple[ArrayLike, ...], forces: Forces, call: CallKeywords

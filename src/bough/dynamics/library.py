@@ -15,15 +15,15 @@ from bough.compile.graph.program import Array
 from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import FindTwins, Routine, work_type
 from bough.compile.run.arrays import is_real, real_array, results
-from bough.compile.run.gate import make_front
-from bough.compile.run.mappings import Mappings
+from bough.compile.run.call import BoundFunction
+from bough.compile.run.gate import make_front, make_unpacker, nothing
 from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives, forward_derivatives_on_gpu
 from bough.dynamics.engine import CPU, CompiledFunction, Device, bind_arrays, cheapest
 from bough.dynamics.external import check_wrenches, mark_forces, points_of, stacked, with_forces, with_named_forces
 from bough.dynamics.functions import REFERENCE, Function, Method, Options, check_options, function
 from bough.dynamics.generalized_forces import generalized_forces_at
-from bough.dynamics.parameters import SHAPES, Parameters
+from bough.dynamics.parameters import Parameters
 from bough.dynamics.whole_body import Kinematics, kinematics_of
 from bough.errors import BoughError, OptionError, short
 from bough.model import Model, mark_limbs
@@ -173,12 +173,12 @@ def copied(name: str, found: Sequence[RealArray], out: Any) -> Any:
 
 
 Named = tuple[str, ...]
-Given = Mapping[str, Any]
+Given = Any  # the keywords of a call, as a dict
 Derive = Callable[[Routine], Routine]
 
 NOTHING: Given = {}
 MANY = 150  # bodies: of more, most functions are served by general code
-MOST_NAMED = 24  # wrenches that come as arrays of their own; of more, which no function could take, one array is made
+MOST_NAMED = 56  # wrenches that come as arrays of their own; of more, which no function could take, one array is made
 
 # What a function needs beyond its inputs, named as the size of its largest array
 NEEDS = {
@@ -198,7 +198,7 @@ class Library:
         self._derivatives: CompiledFunction | Transposed | InKernels | None = None
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
         self._by_frame: dict[str, dict[Any, Any]] = defaultdict(dict)  # code for one configuration
-        self._mappings: dict[str, Mappings] = defaultdict(Mappings)  # functions that take forces by name
+        self._served: dict[str, Any] = {}  # forces that native code serves, by function
 
     def function(self, name: str, method: str | None = None, given: Given = NOTHING) -> CompiledFunction:
         """A function that is not about a frame, without external forces, for a call with the keywords `given`."""
@@ -223,9 +223,17 @@ class Library:
             constants = method.constants(self.model, options)
             found = self.parameters.given_to(self._bound(name, method.routine, constants, mark_limbs))
             self._functions[name, frame, reference] = found
-            known = self._by_frame[name]
-            found.lend_make(known.setdefault(reference, {}) if "reference" in row.options else known, frame)
         return found
+
+    def call_of_frame(self, name: str, frame: Any, reference: Reference, inputs: Any, how: Any) -> RealArray:
+        """A function of a frame; native code serves the next call of one configuration."""
+        if how:
+            self.parameters.declared(name, how)
+        found = self.of_frame(name, frame, reference)
+        result: RealArray = found.call(*inputs, **how)
+        known = self._by_frame[name]
+        (known.setdefault(reference, {}) if "reference" in function(name).options else known)[frame] = found.maker
+        return result
 
     def frame_shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """A function that does what `method` of a frame does, and goes to compiled code directly where it can."""
@@ -237,20 +245,36 @@ class Library:
     def shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """A function that does what `method` does, and goes to compiled code directly where it can."""
         found, row = self.function(name), function(name)
-        if self.parameters or not row.takes_forces:
-            return found.shortcut(method, further=[*SHAPES])
-        return found.shortcut(method, self._with_names(name, None, ()), self._mappings[name], [*SHAPES])
+        return found.shortcut(method, "forces" if row.takes_forces else None)
 
     def with_forces(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> RealArray:
         """A function with external forces, by name or as whatever makes an array; `how` is out, threads, parameters."""
         self.parameters.declared(name, how)
-        found, given = self._with_forces(name, None if word_of("method", method) == "auto" else method, forces)
+        method = None if word_of("method", method) == "auto" else method
+        found, given = self._with_forces(name, method, forces)
         try:
-            return found.call(*inputs, *given, **how)
+            result: RealArray = found.call(*inputs, *given, **how)
         except BoughError:
             if isinstance(forces, Mapping):
                 check_wrenches(name, forces)
             raise
+        if method is None:
+            self._serve(name, found, forces)
+        return result
+
+    def _serve(self, name: str, found: CompiledFunction, forces: Any) -> None:
+        """Let native code serve one configuration with such forces: in an array, or in a dict with these keys."""
+        plain, array = self.function(name), self._functions.get((name, None, ()))
+        maker, others = found.maker, nothing if array is None else array.maker
+        keys = tuple(forces) if type(forces) is dict else ()
+        known = (keys, maker, others)
+        if not isinstance(plain, BoundFunction) or maker is nothing or self._served.get(name) == known:
+            return
+        self._served[name] = known
+        if keys and not self._stacks(keys):
+            start, order = len(plain.inputs), sorted(keys)
+            maker = make_unpacker(maker, others, start, {key: start + order.index(key) for key in keys}) or others
+        plain.makers["forces"] = maker if keys else others
 
     def with_status(
         self, name: str, inputs: tuple[Any, ...], options: dict[str, Any], **how: Any
@@ -285,11 +309,7 @@ class Library:
             return self._with_names(name, method, ()), [forces]
         order = tuple(sorted(forces, key=str))
         found, given = self._with_names(name, method, order), [forces[frame] for frame in order]
-        if self._stacks(order):
-            given = [stacked(name, forces, order)]
-        elif method is None and not self.parameters:
-            self._mappings[name].add(tuple(forces), found, order)
-        return found, given
+        return found, [stacked(name, forces, order)] if self._stacks(order) else given
 
     def _stacks(self, frames: Named) -> bool:
         """Are the wrenches on these frames one array?"""

@@ -7,10 +7,9 @@ that is not named stays a constant, and folds. In calls they are keywords, by de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial, wraps
-from inspect import Parameter, signature
+from functools import cache, cached_property, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from bough.compile.graph.twins import Twins
 from bough.compile.kernel import from_text, is_straight_line, kernel
 from bough.compile.routine import Constants, FindTwins, Groups, Routine
 from bough.compile.run.arrays import real_array
-from bough.compile.run.gate import make_known
+from bough.compile.run.gate import nothing
 from bough.compile.run.libraries import asarray, is_on_gpu
 from bough.dynamics.engine import CompiledFunction
 from bough.errors import ModelError, OptionError, unknown_option
@@ -250,15 +249,16 @@ class Parameters:
     def _there(self) -> dict[Any, dict[str, Any]]:
         return {}
 
-    def declared(self, name: str, given: Mapping[str, Any], whose: str = "Dynamics") -> None:
-        """Refuse quantities of the model among the keywords of a call that are no inputs."""
+    def declared(self, name: str, given: Any, whose: str = "Dynamics") -> None:
+        """Refuse quantities of the model among the keywords of a call that are no inputs; those that are None go."""
         if NAMES.isdisjoint(given):
             return
-        for key, x in given.items():
-            if x is not None and key in NAMES and key not in self.inputs:
+        for key in (NAMES - {*self.inputs}) & given.keys():
+            if given[key] is not None:
                 known = ", ".join(self.inputs) or "none"
                 hint = f"make it with inputs={(*self.inputs, key)}"
                 raise OptionError(f"{name} takes no {key!r}: the inputs of this {whose} are {known}; {hint}")
+            del given[key]
 
     def given_to(self, function: CompiledFunction) -> CompiledFunction:
         return WithParameters(function, self) if self else function
@@ -320,8 +320,9 @@ class WithParameters:
         own = self._arrays([x for x in inputs if x is not None], {})
         return self.function.on_basis(*inputs, *own, last=last, threads=threads)
 
-    def lend_make(self, scope: dict[str, Any], name: str) -> None:
-        scope[name] = _nothing  # the parameters are keywords
+    @property
+    def maker(self) -> Callable[..., Any]:
+        return nothing  # the parameters are keywords
 
     def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
         return WithParameters(self.function.with_code_of(choose), self.parameters)
@@ -343,49 +344,26 @@ class WithParameters:
             found.append(value)
         return found
 
-    def shortcut(self, method: Callable[..., Any], *_: Any, **__: Any) -> Callable[..., Any]:
+    def shortcut(self, method: Callable[..., Any], option: str | None = None) -> Callable[..., Any]:
         """A function with the signature of `method` and keywords for the parameters, for one configuration.
 
-        Numbers that were examined once are not examined again: a copy of the last is kept.
+        Numbers that were examined once are not examined again.
         """
-        names = self.parameters.inputs
-        others = [name for name in SHAPES if name not in names]
-        taken = [p for p in signature(method).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-        count = len(self.function.inputs) - len(names)
-        inputs, options = [p.name for p in taken[:count]], taken[count:]
-        keywords = "".join(f", {p.name}={p.name}_default" for p in options) + "".join(f", {n}=own_{n}" for n in names)
-        keywords += "".join(f", {n}=None" for n in others)
-        plain = " and ".join([*(f"{p.name} is {p.name}_default" for p in options), *(f"{n} is None" for n in others)])
-        arguments = ", ".join([*inputs, *names])
-        own = " and ".join(f"{n} is own_{n}" for n in names)
-        examined = self.parameters.check is not False and names != ("gravity",)
-        lines = [
-            f"def shortcut({', '.join(inputs)}{keywords}):",
-            f"    if {plain or True}:",
-            f"        y0 = (make if {own} else known)({arguments})" if examined else f"        y0 = make({arguments})",
-            "        if y0 is not None:",
-            "            return y0",
-            *([f"        y0 = make({arguments})",
-               "        if y0 is not None:",
-               f"            examine({', '.join(names)})",
-               "            return y0"] if examined else []),
-            f"    return otherwise({', '.join([*inputs, *(f'{p.name}={p.name}' for p in options)])}"
-            + "".join(f", {n}={n}" for n in (*names, *others)) + ")",
-        ]  # fmt: skip
-        scope: dict[str, Any] = {f"{p.name}_default": p.default for p in options}
-        scope |= {f"own_{name}": own for name, own in self.parameters.own.items()}
-        scope |= {"otherwise": method, "known": _nothing, "examine": partial(self._examine, scope, count)}
-        self.function.lend_make(scope, "make")
-        exec("\n".join(lines), scope)
-        function: Callable[..., Any] = scope["shortcut"]
-        return wraps(method, updated=())(function)
+        names, own, function = frozenset(self.parameters.inputs), tuple(self.parameters.own.values()), self.function
+        examined: list[bytes] = []
 
-    def _examine(self, scope: dict[str, Any], plain: int, *values: Any) -> None:
-        for name, value in zip(self.parameters.inputs, values, strict=True):
-            if value is not self.parameters.own[name]:
-                self.parameters.examine(name, value)
-        scope["known"] = make_known(scope["make"], plain, [x.copy() for x in values])
+        @wraps(method, updated=())
+        def call(*inputs: Any, **named: Any) -> Any:
+            values = own
+            if named:
+                values = tuple(map(named.get, self.parameters.inputs, own)) if named.keys() <= names else ()
+            y = function.maker(*inputs, *values)
+            if y is None:
+                return method(*inputs, **named)
+            if named and self.parameters.check is not False and (now := [x.tobytes() for x in values]) != examined:
+                for name, value in named.items():
+                    self.parameters.examine(name, value)
+                examined[:] = now
+            return y
 
-
-def _nothing(*_: Any) -> None:
-    """Stands in for `known` until some numbers were examined, and for what is not there."""
+        return call

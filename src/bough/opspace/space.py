@@ -18,7 +18,6 @@ from bough.compile.settings import on_threads
 from bough.dynamics import gradients
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
-from bough.dynamics.parameters import SHAPES
 from bough.errors import TaskError, unknown_option
 from bough.model import Model
 from bough.opspace import singular as choices
@@ -292,7 +291,7 @@ class OperationalSpace:
         function = self.function(self.method)
         if self.dtype is None:
             method = MethodType(type(self).inverse_inertia, self)
-            self.__dict__["inverse_inertia"] = function.shortcut(method, further=[*SHAPES])
+            self.__dict__["inverse_inertia"] = function.shortcut(method)
         return function.call
 
     def plan(self) -> MethodPlan:

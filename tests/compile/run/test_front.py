@@ -84,7 +84,7 @@ def test_what_fits_is_served_without_python(counted):
 def test_everything_else_is_served_by_python(call, counted):
     dyn, q, served = counted
     assert call(dyn, q) is not None
-    assert len(served) == 1
+    assert len([name for name in served if name != "_call_any"]) == 1
 
 
 @pytest.mark.parametrize(

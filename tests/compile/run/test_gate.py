@@ -11,7 +11,8 @@ import pytest
 
 from bough.compile.graph.program import Array
 from bough.compile.run import gate, native, objects
-from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Signature, ctypes_gate, make_gate
+from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Signature, make_gate
+from bough.errors import SettingError
 
 DOUBLE = """
 define i64 @entry(ptr %arrays, i64 %batch, ptr %context) {
@@ -46,10 +47,10 @@ def code():
     return native.load(native.compile_ir(DOUBLE), "entry")
 
 
-@pytest.fixture(params=[make_gate, ctypes_gate])
-def make(request, code):
+@pytest.fixture
+def make(code):
     def build(batched=False):
-        return request.param(Signature(INPUTS, OUTPUTS, np.dtype(np.float64), batched), code.address)
+        return make_gate(Signature(INPUTS, OUTPUTS, np.dtype(np.float64), batched), code.address)
 
     return build
 
@@ -58,10 +59,6 @@ def arrays(batch=None):
     lead = () if batch is None else (batch,)
     x = np.arange(float(np.prod((*lead, 20)))).reshape(*lead, 20)
     return x, np.ones((*lead, 3)), np.zeros((*lead, 2, 3))
-
-
-def test_layout_is_known_here():
-    assert gate.object_layout() is not None
 
 
 @pytest.mark.parametrize("batch", [None, 0, 1, 2, 128, 129, 1000])
@@ -141,12 +138,11 @@ def test_largest_and_smallest_numbers_are_finite(make):
     assert make()(x, z, y) == OK
 
 
-@pytest.mark.parametrize("kind", [make_gate, ctypes_gate])
 @pytest.mark.parametrize("size", [1, 3, 15, 16, 17, 40])
-def test_float32(kind, size):
+def test_float32(size):
     nothing = native.load(native.compile_ir("define i64 @entry(ptr %a, i64 %b, ptr %c) {\n ret i64 0\n}"), "entry")
     signature = Signature((Array("x", (size,)),), (Array("y", (1,)),), np.dtype(np.float32), False)
-    run = kind(signature, nothing.address)
+    run = make_gate(signature, nothing.address)
     x, y = np.full(size, -3.4e38, np.float32), np.zeros(1, np.float32)
     assert run(x, y) == OK
     for i in range(size):
@@ -180,38 +176,14 @@ def test_results_that_the_code_has_seen_to_be_finite_are_not_looked_at_again(see
     assert make_gate(signature, code.address)(y) == (OK if seen else BAD_OUTPUT)
 
 
-def test_unknown_layout_falls_back(monkeypatch, code):
-    monkeypatch.setattr(gate, "object_layout", lambda: None)
-    run = make_gate(Signature(INPUTS, OUTPUTS, np.dtype(float), False), code.address)
-    x, z, y = arrays()
-    assert run(x, z, y) == OK
-    assert type(run).__name__ == "function"
-
-
-@pytest.mark.parametrize("is_native", [True, False])
-def test_known_numbers_are_told_from_others(monkeypatch, code, is_native):
-    if not is_native:
-        monkeypatch.setattr(gate, "object_layout", lambda: None)
-    maker = gate.make_maker(Signature(INPUTS, OUTPUTS, np.dtype(float), False), code.address)
-    x, z, _ = arrays()
-    known = gate.make_known(maker, 1, [z.copy()])
-    np.testing.assert_array_equal(known(x, z), maker(x, z))
-    np.testing.assert_array_equal(known(x + 1.0, z.copy()), maker(x + 1.0, z))
-    z[2] = np.nextafter(1.0, 2.0)
-    assert known(x, z) is None
-    assert known(x, z[:2]) is None
-    assert known(x[:3], np.ones(3)) is None
-    if is_native:
-        assert known(x) is None
-        assert known(x, "no array") is None
-        before = sys.getrefcount(None)
-        for _ in range(1000):
-            known(x, z)
-        assert abs(sys.getrefcount(None) - before) < 500
+def test_an_unknown_layout_is_refused(monkeypatch):
+    monkeypatch.setattr(objects, "_matches", lambda layout, sample: False)
+    with pytest.raises(SettingError, match="BOUGH_INTERPRET=1"):
+        objects.object_layout.__wrapped__()
 
 
 def test_a_wrong_layout_is_noticed():
-    layout = gate.object_layout()
+    layout = objects.object_layout()
     for field in layout.__dataclass_fields__:
         shifted = {**vars(layout), field: getattr(layout, field) + 8}
         assert not objects._matches(objects.ObjectLayout(**shifted), np.ones((2, 3)))
@@ -224,7 +196,7 @@ def test_signatures_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="at most"):
         Signature((Array("x", (1, 1, 1, 1)),), (), np.dtype(float), False)
     with pytest.raises(ValueError, match="at most"):
-        Signature((Array("x", (1,)),) * 33, (), np.dtype(float), False)
+        Signature((Array("x", (1,)),) * 65, (), np.dtype(float), False)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -246,8 +218,6 @@ def test_every_place_of_every_size_is_looked_at(dtype, size):
 
 def test_code_of_gates_stays_as_long_as_they_do(monkeypatch, code):
     """Of threads that ask at once each makes its own, and a cache keeps only the last."""
-    if gate.object_layout() is None:
-        pytest.skip("gates go through ctypes here")
     found, make = [], gate._gate_code.__wrapped__
 
     def kept(*given):
@@ -268,20 +238,23 @@ def test_code_of_gates_stays_as_long_as_they_do(monkeypatch, code):
     assert not any(made() is not None for made in found)
 
 
-@pytest.mark.parametrize("kind", [make_gate, ctypes_gate])
-def test_gates_and_makers_keep_what_they_run(kind, code):
-    signature, is_native = Signature(INPUTS, OUTPUTS, np.dtype(float), False), kind is make_gate
+def test_gates_and_makers_keep_what_they_run(code):
+    signature = Signature(INPUTS, OUTPUTS, np.dtype(float), False)
     mine = native.LoadedCode(code.address, code)
-    seen, run = weakref.ref(mine), kind(signature, code.address, keep=mine)
-    maker = gate.make_maker(signature, code.address, keep=mine) if is_native else None
-    known = gate.make_known(maker, 1, [arrays()[1]]) if is_native else None
+    seen, run = weakref.ref(mine), make_gate(signature, code.address, keep=mine)
+    maker = gate.make_maker(signature, code.address, keep=mine)
+    unpacker = gate.make_unpacker(maker, gate.nothing, 1, {"z": 1})
     del mine, maker
     gc.collect()
     assert seen() is not None
     assert run(*arrays()) == OK
     del run
     gc.collect()
-    assert (seen() is not None) == (known is not None)  # by way of what it calls
+    assert seen() is not None  # by way of what the unpacker calls
+    np.testing.assert_array_equal(unpacker(arrays()[0], {"z": arrays()[1]}).shape, (2, 3))
+    del unpacker
+    gc.collect()
+    assert seen() is None
 
 
 TAKEN_DOWN = """

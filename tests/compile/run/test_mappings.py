@@ -1,10 +1,10 @@
-"""Inputs in a dict: every dict that can be given is served right, in native code or by the long way."""
+"""Options that are one more input: arrays and dicts are served right, in native code or by the method."""
 
 import numpy as np
 import pytest
 
 from bough.compile.run.call import _free_threaded
-from bough.compile.run.mappings import Mappings
+from bough.compile.run.gate import make_unpacker
 from compile.programs import program
 from graphs import specialise
 
@@ -19,19 +19,22 @@ def functions():
     by_names = specialise(
         "names", program(lambda x, a, b: ([x[0] + a[0] - 2.0 * b[2]],), {"x": (2,), "a": (3,), "b": (3,)}, {"y": (1,)})
     )
-    mappings, calls = Mappings(), []
+    calls = []
 
     def method(x, forces=None, *, out=None, threads=None):
         calls.append(forces)
         if forces is None:
             return plain.call(x)
         if not isinstance(forces, dict):
-            return by_rows.call(x, forces)
-        if set(forces) == {"a", "b"}:
-            mappings.add(tuple(forces), by_names, ("a", "b"))
-        return by_names.call(x, forces["a"], forces["b"])
+            result = by_rows.call(x, forces)
+            plain.makers["forces"] = by_rows.maker
+            return result
+        result = by_names.call(x, forces["a"], forces["b"])
+        places = {key: 1 + "ab".index(key) for key in forces}
+        plain.makers["forces"] = make_unpacker(by_names.maker, by_rows.maker, 1, places) or by_rows.maker
+        return result
 
-    return plain.shortcut(method, by_rows, mappings), calls
+    return plain.shortcut(method, "forces"), calls
 
 
 X, A, B = np.array([1.0, 2.0]), np.array([3.0, 0.0, 0.0]), np.array([0.0, 0.0, 5.0])
@@ -40,20 +43,29 @@ RESULT = [1.0 + 3.0 - 10.0]
 
 def test_dicts_and_arrays_in_any_order(functions):
     call, calls = functions
-    for _ in range(3):
-        for given in ({"a": A, "b": B}, {"b": B, "a": A}, np.stack([A, B]), {"".join("a"): A, "".join(["b"]): B}):
-            for _ in range(3):
-                assert call(X, given) == RESULT
+    for given in (np.stack([A, B]), {"a": A, "b": B}, {"b": B, "a": A}):
+        for _ in range(3):
+            assert call(X, given) == RESULT
+            assert call(X, forces=given) == RESULT
         assert call(X) == [1.0]
-    # Each kind went the long way once, to be compiled or to be known; without the GIL all go it.
+    # Each kind was passed to the method once, to be compiled or to be known; without the GIL all are.
     assert len(calls) <= 4 or _free_threaded()
 
 
+def test_an_array_is_served_beside_a_dict(functions):
+    call, calls = functions
+    call(X, np.stack([A, B]))
+    for _ in range(3):
+        assert call(X, {"a": A, "b": B}) == call(X, np.stack([A, B])) == RESULT
+    assert len(calls) <= 2 or _free_threaded()
+
+
 def test_equal_keys_that_are_other_objects(functions):
-    call, _ = functions
+    call, calls = functions
     call(X, {"a": A, "b": B})
-    other = str(b"a b", "ascii").split()  # made anew, so not the literals
+    other = str(b"a1 b1", "ascii").replace("1", "").split()  # made anew, so not the literals
     assert call(X, {other[0]: A, other[1]: B}) == RESULT
+    assert len(calls) == 1 or _free_threaded()
 
 
 @pytest.mark.parametrize("wrong", [{"a": A}, {"a": A, "c": B}, {}, {1: A, "b": B}])
@@ -64,6 +76,13 @@ def test_other_keys_are_not_mistaken(functions, wrong):
     with pytest.raises(KeyError):
         call(X, wrong)
     assert calls[-1] is wrong
+
+
+def test_an_option_with_out_is_left_to_the_method(functions):
+    call, calls = functions
+    call(X, {"a": A, "b": B})
+    assert call(X, {"a": A, "b": B}, out=np.zeros(1)) == RESULT
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("value", [[3, 0, 0], A.astype(np.float32), np.array([3, 0, 0]), np.repeat(A, 2)[::2]])

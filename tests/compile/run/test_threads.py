@@ -10,9 +10,8 @@ import pytest
 import graphs
 from bough import zoo
 from bough.compile import settings
-from bough.compile.run import gate as gates
 from bough.compile.run import threads
-from bough.compile.run.gate import OK, Pile, Signature, ctypes_gate, make_gate
+from bough.compile.run.gate import OK, Pile, Signature, make_gate
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from compile.programs import arm, program, random_inputs
@@ -38,14 +37,13 @@ def test_threads_give_the_same(workers):
         f(*inputs, threads=workers)
 
 
-@pytest.mark.parametrize("gate", [make_gate, ctypes_gate])
-def test_rows_of_a_pile_are_taken_once(gate):
+def test_rows_of_a_pile_are_taken_once():
     """Two gates on one pile: what the first leaves is done by the second, and nothing twice."""
     f = specialise("count", program(lambda x: ([x[0] + 1.0],), {"x": (1,)}, {"y": (1,)}))
     f(np.zeros((2, 1)))
     of_this = Signature(f.inputs, f.outputs, f.dtype, True)
     pile = Pile()
-    first, second = (gate(of_this, f._codes[True].address, pile=pile) for _ in range(2))
+    first, second = (make_gate(of_this, f._codes[True].address, pile=pile) for _ in range(2))
     x, y = np.zeros((100, 1)), np.full((100, 1), -1.0)
     pile.fill(32)
     assert pile.take() == slice(0, 32)
@@ -98,15 +96,6 @@ def test_less_than_one_thread_is_refused():
     f = specialise("arm", arm(3))
     with pytest.raises(ValueError, match="threads must be a whole number, at least 1, got -1"):
         f(*random_inputs(arm(3), 100), threads=-1)
-
-
-def test_gates_through_ctypes_share_a_batch(monkeypatch):
-    monkeypatch.setattr(gates, "object_layout", lambda: None)
-    p = arm(4)
-    f, inputs = specialise("arm", p), random_inputs(p, 333)
-    for _ in range(2):
-        for x, y in zip(f(*inputs, threads=3), graphs.evaluate(p, inputs), strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-11)
 
 
 def test_each_thread_of_general_code_has_its_own_scratch():

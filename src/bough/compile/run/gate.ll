@@ -4,9 +4,8 @@
 ; call, and what the arguments must look like. It returns a small int: 0 done, 1 some argument does not fit exactly
 ; (the caller converts or complains), 2 a non-finite input, 3 a non-finite output. @make is the same for functions with
 ; one output, which it allocates and returns; or None where the gate would have a complaint. @make_several is the same
-; for more outputs, in a tuple. @unpack is @make with the
-; last inputs in a dict, or as one array; @known is @make for last inputs whose numbers are known. @front is @make or,
-; with out=, @gate, for calls as users write them; another function serves all calls that it does not.
+; for more outputs, in a tuple. @unpack is @make with the last inputs in a dict, or as one array. @front is @make or, with
+; out=, @gate, for calls as users write them; another function serves all calls that it does not.
 ;
 ; The constants @type_of, @bytes_data, @data_of, @ndim_of, @extents_of, @descr_of and @flags_of (byte offsets inside
 ; objects, measured at start-up) are defined by gate.py in front of this text; so are @pause, @wake and @sleep, which
@@ -39,9 +38,9 @@ declare void @PyErr_Clear()
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare i64 @PyDict_Size(ptr)
 declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
+declare i32 @PyUnicode_Compare(ptr, ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
-declare i32 @memcmp(ptr, ptr, i64)
 declare i32 @sched_yield()
 declare i64 @llvm.smin.i64(i64, i64)
 declare <16 x i32> @llvm.umax.v16i32(<16 x i32>, <16 x i32>)
@@ -280,7 +279,7 @@ no:
 ; Check the inputs of some rows, compute, check the outputs where the code has not seen them all finite; a status.
 define internal i64 @run_rows(ptr %record, ptr %pointers, i64 %row, i64 %rows) {
 entry:
-  %moved = alloca [32 x ptr]
+  %moved = alloca [64 x ptr]
   %arrays.p = getelementptr %Record, ptr %record, i64 0, i32 2
   %arrays = load i64, ptr %arrays.p
   %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
@@ -521,7 +520,7 @@ end:
 ; Check the arguments and run; a status.
 define internal i64 @attempt(ptr %record, ptr %arguments, i64 %given) {
 entry:
-  %pointers = alloca [32 x ptr]
+  %pointers = alloca [64 x ptr]
   %arrays.p = getelementptr %Record, ptr %record, i64 0, i32 2
   %arrays = load i64, ptr %arrays.p
   %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
@@ -600,7 +599,7 @@ define internal ptr @new_output(ptr %record, i64 %k) {
 
 define ptr @make(ptr %self, ptr %arguments, i64 %given) {
 entry:
-  %all = alloca [33 x ptr]
+  %all = alloca [65 x ptr]
   %record = call ptr @field(ptr %self, ptr @bytes_data)
   %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
   %inputs = load i64, ptr %inputs.p
@@ -644,7 +643,7 @@ error:
 
 define ptr @make_several(ptr %self, ptr %arguments, i64 %given) {
 entry:
-  %all = alloca [33 x ptr]
+  %all = alloca [65 x ptr]
   %record = call ptr @field(ptr %self, ptr @bytes_data)
   %arrays.p = getelementptr %Record, ptr %record, i64 0, i32 2
   %arrays = load i64, ptr %arrays.p
@@ -704,65 +703,17 @@ error:
   ret ptr null
 }
 
-; @make where the last inputs have the same bytes as copies that self knows, a %Known; None where they have not.
-%Known = type { ptr, i64, i64, [0 x %Copy] }
-; 0 self of @make, 1 inputs before, 2 copies, 3 each copy and its number of bytes
-%Copy = type { ptr, i64 }
-
-define ptr @known(ptr %self, ptr %arguments, i64 %given) {
-entry:
-  %known = call ptr @field(ptr %self, ptr @bytes_data)
-  %maker = load ptr, ptr %known
-  %plain.p = getelementptr %Known, ptr %known, i64 0, i32 1
-  %plain = load i64, ptr %plain.p
-  %count.p = getelementptr %Known, ptr %known, i64 0, i32 2
-  %count = load i64, ptr %count.p
-  %output = call ptr @make(ptr %maker, ptr %arguments, i64 %given)
-  %failed = icmp eq ptr %output, null
-  br i1 %failed, label %done, label %examine
-examine:
-  %record = call ptr @field(ptr %maker, ptr @bytes_data)
-  %none.p = getelementptr %Record, ptr %record, i64 0, i32 10
-  %nothing = load ptr, ptr %none.p
-  %complains = icmp eq ptr %output, %nothing
-  br i1 %complains, label %done, label %next
-next:
-  %k = phi i64 [ 0, %examine ], [ %k.next, %compare ]
-  %left = icmp slt i64 %k, %count
-  br i1 %left, label %compare, label %done
-compare:
-  %place = add i64 %plain, %k
-  %argument.p = getelementptr ptr, ptr %arguments, i64 %place
-  %argument = load ptr, ptr %argument.p
-  %data.p = call ptr @field(ptr %argument, ptr @data_of)
-  %data = load ptr, ptr %data.p
-  %copy.p = getelementptr %Known, ptr %known, i64 0, i32 3, i64 %k, i32 0
-  %copy = load ptr, ptr %copy.p
-  %bytes.p = getelementptr %Known, ptr %known, i64 0, i32 3, i64 %k, i32 1
-  %bytes = load i64, ptr %bytes.p
-  %difference = call i32 @memcmp(ptr %data, ptr %copy, i64 %bytes)
-  %same = icmp eq i32 %difference, 0
-  %k.next = add i64 %k, 1
-  br i1 %same, label %next, label %other
-other:
-  call void @Py_DecRef(ptr %output)
-  call void @Py_IncRef(ptr %nothing)
-  ret ptr %nothing
-done:
-  ret ptr %output
-}
-
-; @make with its last inputs in a dict: self holds a %Keys. The keys must be the very objects that it names, in their
-; order; None where they are not. The dict keeps its values alive, and nothing here runs Python code. What is no dict
-; goes to another @make as it is.
-%Keys = type { ptr, ptr, ptr, i64, i64, ptr, [0 x %Key] }
+; @make with its last inputs in a dict: self holds a %Keys. The keys must be the strings that it names, in their order;
+; None where they are not. The dict keeps its values alive, and nothing here runs Python code. What is no dict goes to
+; another @make as it is.
+%Keys = type { ptr, ptr, ptr, i64, i64, ptr, ptr, [0 x %Key] }
 ; 0 self of @make, 1 dict type, 2 None, 3 inputs before the dict, 4 keys, 5 null or self of @make for what is no dict,
-; 6 each key and the place of its input
+; 6 str type, 7 each key and the place of its input
 %Key = type { ptr, i64 }
 
 define ptr @unpack(ptr %self, ptr %arguments, i64 %given) {
 entry:
-  %all = alloca [33 x ptr]
+  %all = alloca [65 x ptr]
   %position = alloca i64
   %key.p = alloca ptr
   %value.p = alloca ptr
@@ -817,13 +768,22 @@ take:
   br i1 %any, label %compare, label %none
 compare:
   %key = load ptr, ptr %key.p
-  %own.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 6, i64 %j, i32 0
+  %own.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 7, i64 %j, i32 0
   %own = load ptr, ptr %own.p
   %same = icmp eq ptr %key, %own
-  br i1 %same, label %put, label %none
+  br i1 %same, label %put, label %other.object
+other.object:
+  %str.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 6
+  %str = load ptr, ptr %str.p
+  %is.str = call i1 @has_type(ptr %key, ptr %str)
+  br i1 %is.str, label %equal.text, label %none
+equal.text:
+  %difference = call i32 @PyUnicode_Compare(ptr %key, ptr %own)
+  %equal = icmp eq i32 %difference, 0
+  br i1 %equal, label %put, label %none
 put:
   %value = load ptr, ptr %value.p
-  %place.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 6, i64 %j, i32 1
+  %place.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 7, i64 %j, i32 1
   %place = load i64, ptr %place.p
   %target = getelementptr ptr, ptr %all, i64 %place
   store ptr %value, ptr %target
@@ -841,13 +801,14 @@ none:
   ret ptr %nothing
 }
 
-; A METH_FASTCALL | METH_KEYWORDS function: inputs by place, then the name of a frame and a reference where it takes
-; them, each of these and out= also as the only keyword.
-%Front = type { i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr }
-; 0 inputs, 1 None, 2 type of native functions, 3 str type, 4 otherwise, 5 "out", 6 "frame", 7 "reference",
+; A METH_FASTCALL | METH_KEYWORDS function: inputs by place, then an option and a reference where it takes them, each of
+; these and out= also as the only keyword. The option is the name of a frame, or one more input: of another maker.
+%Front = type { i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr }
+; 0 inputs, 1 None, 2 type of native functions, 3 str type, 4 otherwise, 5 "out", 6 name of the option, 7 "reference",
 ; 8 dict of makers, 9 key in it, null if it is the name of a frame, 10 null or dict of such dicts by reference,
 ; 11 null or the type of objects that hold results, 12 "tree", 13 its tree, 14 "method", 15 its method, 16 "packed",
-; 17 and 18 the code of makers of one output and of several
+; 17 null or the key of the maker that takes the option as its last input, 18 and 19 the code of makers of one output
+; and of several
 
 define internal ptr @front_field(ptr %front, i32 %k) alwaysinline {
   %p = getelementptr ptr, ptr %front, i32 %k
@@ -884,7 +845,7 @@ none:
 
 define ptr @front(ptr %self, ptr %arguments, i64 %given, ptr %keywords) {
 entry:
-  %all = alloca [33 x ptr]
+  %all = alloca [65 x ptr]
   %front = call ptr @field(ptr %self, ptr @bytes_data)
   %inputs = load i64, ptr %front
   %own.key = call ptr @front_field(ptr %front, i32 9)
@@ -958,7 +919,38 @@ key:
   %the.key = select i1 %takes.frame, ptr %frame, ptr %own.key
   %given.frame = icmp ne ptr %frame, null
   %agree = icmp eq i1 %takes.frame, %given.frame
-  br i1 %agree, label %find, label %otherwise
+  br i1 %agree, label %find, label %longer
+longer:                                                     ; the option is one more input
+  %longer.key = call ptr @front_field(ptr %front, i32 17)
+  %no.longer = icmp eq ptr %longer.key, null
+  %no.out = icmp eq ptr %out, null
+  %simple = and i1 %no.out, %default
+  %serves = xor i1 %no.longer, true
+  %is.longer = and i1 %simple, %serves
+  br i1 %is.longer, label %find.longer, label %otherwise
+find.longer:
+  %longer.function = call ptr @maker_in(ptr %front, ptr %makers, ptr %longer.key)
+  %no.function = icmp eq ptr %longer.function, null
+  br i1 %no.function, label %otherwise, label %copy.longer
+copy.longer:
+  %l = phi i64 [ 0, %find.longer ], [ %l.next, %one.longer ]
+  %l.left = icmp slt i64 %l, %inputs
+  br i1 %l.left, label %one.longer, label %call.longer
+one.longer:
+  %l.from = getelementptr ptr, ptr %arguments, i64 %l
+  %l.argument = load ptr, ptr %l.from
+  %l.to = getelementptr ptr, ptr %all, i64 %l
+  store ptr %l.argument, ptr %l.to
+  %l.next = add i64 %l, 1
+  br label %copy.longer
+call.longer:
+  %l.last = getelementptr ptr, ptr %all, i64 %inputs
+  store ptr %frame, ptr %l.last
+  %longer.self = call ptr @PyCFunction_GetSelf(ptr %longer.function)
+  %longer.code = call ptr @PyCFunction_GetFunction(ptr %longer.function)
+  %longer.inputs = add i64 %inputs, 1
+  %longer.made = call ptr %longer.code(ptr %longer.self, ptr %all, i64 %longer.inputs)
+  br label %made.any
 find:
   %function = call ptr @maker_in(ptr %front, ptr %makers, ptr %the.key)
   %no.maker = icmp eq ptr %function, null
@@ -966,11 +958,11 @@ find:
 code:
   %maker = call ptr @PyCFunction_GetSelf(ptr %function)
   %address = call ptr @PyCFunction_GetFunction(ptr %function)
-  %one.address = call ptr @front_field(ptr %front, i32 17)
+  %one.address = call ptr @front_field(ptr %front, i32 18)
   %has.one = icmp eq ptr %address, %one.address
   br i1 %has.one, label %run, label %several
 several:
-  %several.address = call ptr @front_field(ptr %front, i32 18)
+  %several.address = call ptr @front_field(ptr %front, i32 19)
   %has.several = icmp eq ptr %address, %several.address
   %fresh = icmp eq ptr %out, null
   %all.new = and i1 %has.several, %fresh
@@ -989,7 +981,7 @@ make:
   %single = call ptr @make(ptr %maker, ptr %arguments, i64 %inputs)
   br label %made.any
 made.any:
-  %made = phi ptr [ %tuple, %make.several ], [ %single, %make ]
+  %made = phi ptr [ %tuple, %make.several ], [ %single, %make ], [ %longer.made, %call.longer ]
   %none = call ptr @front_field(ptr %front, i32 1)
   %complains = icmp eq ptr %made, %none
   br i1 %complains, label %forget, label %done

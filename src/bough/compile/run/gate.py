@@ -3,7 +3,6 @@
 `gate(*inputs, *outputs)` returns a status: OK, or MISFIT when an argument is not exactly a C-contiguous array
 of the right dtype and shape (nothing is computed then), BAD_INPUT or BAD_OUTPUT for a non-finite number (one of an
 input that is `felt` is found in an output). The gate is native code (gate.ll) that reads numpy's array objects itself.
-Their layout is checked first; where it is not the expected one, a gate through ctypes does the same, more slowly.
 """
 
 from __future__ import annotations
@@ -24,20 +23,21 @@ import numpy as np
 from bough.compile.graph.program import Array
 from bough.compile.run import native, workers
 from bough.compile.run.cache import fetch
-from bough.compile.run.objects import ObjectLayout, object_layout
+from bough.compile.run.objects import object_layout
 from bough.compile.settings import interpreted
 
 Gate = Callable[..., int]
 Maker = Callable[..., Any]  # an array, a tuple of them, or None
 
 OK, MISFIT, BAD_INPUT, BAD_OUTPUT = range(4)
-MAX_ARRAYS, MAX_NDIM = 32, 3
+MAX_ARRAYS, MAX_NDIM = 64, 3
 METH_FASTCALL, METH_KEYWORDS = 0x80, 0x02
 ARRAY_NEW = 93  # place of PyArray_New in numpy's C API, fixed since numpy 1.0
 PYTHON_API = (
     "PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef", "PyDict_Size",
     "PyDict_Next", "PyTuple_New", "PyTuple_SetItem", "PyTuple_Size", "PyTuple_GetItem", "PyDict_GetItemWithError",
     "PyCFunction_GetFunction", "PyCFunction_GetSelf", "PyObject_GenericGetDict", "PyErr_Clear", "PyObject_Vectorcall",
+    "PyUnicode_Compare",
 )  # fmt: skip
 _object = ctypes.py_object
 _new_function = ctypes.PYFUNCTYPE(_object, ctypes.c_void_p, _object, _object)(("PyCFunction_NewEx", ctypes.pythonapi))
@@ -95,48 +95,31 @@ def make_gate(
     signature: Signature, entry: int, context: int = 0, pile: Pile | None = None, keep: object = None
 ) -> Gate:
     """A gate to the code at `entry`, for rows that it takes from the pile if there is one; `keep` lives as long."""
-    layout = object_layout()
-    if layout is None:
-        return ctypes_gate(signature, entry, context, pile, keep)
-    return _native_function(layout, "gate", _record(signature, entry, context, pile), keep)
+    return _native_function("gate", _record(signature, entry, context, pile), keep)
 
 
 def make_maker(signature: Signature, entry: int, context: int = 0, keep: object = None) -> Maker:
     """`maker(*inputs)`: the output, or a tuple of them, in new arrays; None where a gate would have a complaint."""
-    layout = object_layout()
-    if layout is None:
-        return python_maker(signature, ctypes_gate(signature, entry, context, keep=keep))
     name = "make" if len(signature.outputs) == 1 else "make_several"
-    return _native_function(layout, name, _record(signature, entry, context), keep)
+    return _native_function(name, _record(signature, entry, context), keep)
 
 
-def make_unpacker(maker: Maker, other: Maker, plain: int, places: Mapping[Any, int]) -> Maker | None:
+def nothing(*_: Any) -> None:
+    """Stands in for a maker where there is none, or not yet."""
+
+
+def make_unpacker(maker: Maker, other: Maker, plain: int, places: Mapping[str, int]) -> Maker | None:
     """`maker` with its inputs after the first `plain` in a dict, each under the key that has its place in `places`.
 
-    It gives None unless the keys are these very objects, in this order; what is no dict goes to `other`. None where
-    `maker` is no native code.
+    It returns None unless the keys are equal, in this order; what is no dict goes to `other`. None where `maker` is no
+    native code.
     """
-    layout, (record, second) = object_layout(), [getattr(f, "__self__", None) for f in (maker, other)]
-    if layout is None or type(record) is not bytes:
+    record, second = (getattr(f, "__self__", None) for f in (maker, other))
+    if type(record) is not bytes:
         return None
-    words = [id(record), id(dict), id(None), plain, len(places), id(second) if type(second) is bytes else 0]
+    words = [id(record), id(dict), id(None), plain, len(places), id(second) if type(second) is bytes else 0, id(str)]
     words += [word for key, place in places.items() for word in (id(key), place)]
-    return _native_function(layout, "unpack", struct.pack(f"<{len(words)}Q", *words), (maker, other, *places))
-
-
-def make_known(maker: Maker, plain: int, copies: Sequence[np.ndarray]) -> Maker:
-    """`maker` for inputs of which those after the first `plain` have the numbers of `copies`; None for all others."""
-    layout, record = object_layout(), getattr(maker, "__self__", None)
-    if layout is None or type(record) is not bytes:
-        known = [x.tobytes() for x in copies]
-
-        def make(*inputs: Any) -> np.ndarray | None:
-            y = maker(*inputs)
-            return y if y is None or [x.tobytes() for x in inputs[plain:]] == known else None
-
-        return make
-    words = [id(record), plain, len(copies), *(word for x in copies for word in (x.ctypes.data, x.nbytes))]
-    return _native_function(layout, "known", struct.pack(f"<{len(words)}Q", *words), (maker, copies))
+    return _native_function("unpack", struct.pack(f"<{len(words)}Q", *words), (maker, other, *places))
 
 
 class FrontRecord(bytes):
@@ -152,25 +135,26 @@ def make_front(
     key: str | None = "make",
     references: dict[str, dict[str, Any]] | None = None,
     holder: tuple[type, object, str] | None = None,
+    longer: str | None = None,
 ) -> Callable[..., Any]:
-    """`otherwise(*inputs, frame, reference, out=)`, of which native code serves one configuration in arrays that fit.
+    """`otherwise(*inputs, option, reference, out=)`, of which native code serves one configuration in arrays that fit.
 
     Makers are found in `makers` when they are called for: under `key`, or, where that is None, under the name of a
-    frame, and for a reference in one of `references`. `holder` is (type, tree, method) of objects whose `packed` is
-    filled: `out` is one of them, and without it `otherwise` makes one.
+    frame, and for a reference in one of `references`. `longer` is the name of an option that is one more input: the
+    maker that takes it is there under that name. `holder` is (type, tree, method) of objects whose `packed` is filled:
+    `out` is one of them, and without it `otherwise` makes one.
     """
-    layout = object_layout()
-    if layout is None or interpreted():
+    if interpreted():
         return otherwise
-    kept: list[object] = [None, type(len), str, otherwise, *map(sys.intern, ("out", "frame", "reference")), makers]
-    kept += [key, references]
+    words_of = map(sys.intern, ("out", longer or "frame", "reference"))
+    kept: list[object] = [None, type(len), str, otherwise, *words_of, makers, key, references]
     kind, tree, method = holder or (None, None, None)
-    kept += [kind, sys.intern("tree"), tree, sys.intern("method"), method, sys.intern("packed")]
-    absent = [8 + k for k, x in enumerate((key, references, kind)) if x is None]
+    kept += [kind, sys.intern("tree"), tree, sys.intern("method"), method, sys.intern("packed"), longer]
+    absent = [k for k, x in enumerate(kept) if x is None and k]
     words = [inputs, *(0 if k in absent else id(x) for k, x in enumerate(kept))]
-    words += [_gate_code(layout, maker).address for maker in ("make", "make_several")]
+    words += [_gate_code(maker).address for maker in ("make", "make_several")]
     record = FrontRecord(struct.pack(f"<{len(words)}Q", *words))
-    code, name = _gate_code(layout, "front"), getattr(otherwise, "__name__", "call")
+    code, name = _gate_code("front"), getattr(otherwise, "__name__", "call")
     text = f"{name}{_text_signature(otherwise)}\n--\n\n{otherwise.__doc__ or ''}"
     description = _PyMethodDef(name.encode(), code.address, METH_FASTCALL | METH_KEYWORDS, text.encode())
     description.code = code
@@ -188,17 +172,16 @@ def _text_signature(function: Callable[..., Any]) -> str:
 
 def record_of(gate: Gate) -> int | None:
     """The address of the record of a gate that is native code."""
-    layout, record = object_layout(), getattr(gate, "__self__", None)
-    return None if layout is None or type(record) is not bytes else id(record) + layout.bytes_data
+    record = getattr(gate, "__self__", None)
+    return None if type(record) is not bytes else id(record) + object_layout().bytes_data
 
 
 @cache
 def serve() -> Callable[[int, int], int] | None:
     """`serve(seat, looks)`: what a helper does all its life, without Python's lock; None where it cannot be."""
-    layout = object_layout()
-    if layout is None or not workers.are_possible():
+    if not workers.are_possible():
         return None
-    code = _gate_code(layout, "serve")
+    code = _gate_code("serve")
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(code.address)
     function.code = code  # type: ignore[attr-defined]  # kept in memory
     return function
@@ -217,27 +200,14 @@ def python_maker(signature: Signature, gate: Gate) -> Maker:
     return make
 
 
-def _native_function(layout: ObjectLayout, name: str, record: bytes, keep: object) -> Callable[..., Any]:
+def _native_function(name: str, record: bytes, keep: object) -> Callable[..., Any]:
     """A function of the gate's code as a Python function, with `record` for its self.
 
     In the place of its module it has what must live as long: Python reads its description even when it is freed.
     """
-    method = _method(layout, name)
+    method = _method(name)
     made: Callable[..., Any] = _new_function(ctypes.addressof(method), record, (method, keep))
     return made
-
-
-def ctypes_gate(
-    signature: Signature, entry: int, context: int = 0, pile: Pile | None = None, keep: object = None
-) -> Gate:
-    """The same without any knowledge of object layouts."""
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(entry)
-
-    def compute(arrays: Sequence[np.ndarray], keep: object = keep) -> None:
-        pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
-        function(pointers, len(arrays[0]) if signature.batched else 1, context)
-
-    return python_gate(signature, compute, pile)
 
 
 def python_gate(
@@ -293,17 +263,17 @@ class _PyMethodDef(ctypes.Structure):
 
 
 @cache
-def _method(layout: ObjectLayout, name: str) -> _PyMethodDef:
+def _method(name: str) -> _PyMethodDef:
     """Python's description of a native function, which keeps its code."""
-    code = _gate_code(layout, name)
+    code = _gate_code(name)
     made = _PyMethodDef(name.encode(), code.address, METH_FASTCALL, b"Pass arrays to compiled code.")
     made.code = code
     return made
 
 
 @cache
-def _gate_code(layout: ObjectLayout, name: str) -> native.LoadedCode:
-    constants = [f"@{field} = internal constant i64 {offset}" for field, offset in asdict(layout).items()]
+def _gate_code(name: str) -> native.LoadedCode:
+    constants = [f"@{field} = internal constant i64 {offset}" for field, offset in asdict(object_layout()).items()]
     ir = "\n".join([*constants, workers.platform_ir(), (files("bough.compile.run") / "gate.ll").read_text()])
     for symbol in PYTHON_API:
         function = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p)

@@ -8,6 +8,8 @@ from functools import cache
 
 import numpy as np
 
+from bough.errors import SettingError
+
 
 @dataclass(frozen=True)
 class ObjectLayout:
@@ -23,8 +25,8 @@ class ObjectLayout:
 
 
 @cache
-def object_layout() -> ObjectLayout | None:
-    """The layout of this interpreter's objects, or None where a sample array contradicts it."""
+def object_layout() -> ObjectLayout:
+    """The layout of this interpreter's objects; refused where a sample array contradicts it."""
     head, word = object.__basicsize__, ctypes.sizeof(ctypes.c_void_p)
     layout = ObjectLayout(
         type_of=head - word,
@@ -35,7 +37,9 @@ def object_layout() -> ObjectLayout | None:
         descr_of=head + 5 * word,
         flags_of=head + 6 * word,
     )
-    return layout if word == 8 and _matches(layout, np.ones((2, 3))) and _matches(layout, np.ones((4, 2)).T) else None
+    if word != 8 or not (_matches(layout, np.ones((2, 3))) and _matches(layout, np.ones((4, 2)).T)):
+        raise SettingError("compiled code cannot read the arrays of this Python and numpy; set BOUGH_INTERPRET=1")
+    return layout
 
 
 def _matches(layout: ObjectLayout, sample: np.ndarray) -> bool:

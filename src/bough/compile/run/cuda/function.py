@@ -23,9 +23,8 @@ from bough.compile.run.cuda.gpu import Gpu, the_gpu
 from bough.compile.run.cuda.launches import Collector, Launches, room_in
 from bough.compile.run.entry import Entry
 from bough.compile.run.exchange import GpuArray
-from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT
+from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, nothing
 from bough.compile.run.libraries import is_on_gpu, moveaxis
-from bough.compile.run.mappings import Mappings
 from bough.errors import NumericalError, ShapeError
 
 
@@ -231,17 +230,12 @@ class CudaFunction:
 
     # Functions of the CPU have quicker ways here.
 
-    def shortcut(
-        self,
-        method: Callable[..., Any],
-        longer: CompiledFunction | None = None,
-        mappings: Mappings | None = None,
-        further: Sequence[str] = (),
-    ) -> Callable[..., Any]:
+    def shortcut(self, method: Callable[..., Any], option: str | None = None) -> Callable[..., Any]:
         return method
 
-    def lend_make(self, scope: dict[str, Any], name: str) -> None:
-        scope[name] = _nothing
+    @property
+    def maker(self) -> Callable[..., Any]:
+        return nothing
 
     def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
         """The function by the code that is better for batches."""
@@ -325,7 +319,3 @@ def _placed(y: Any, result: Array, unit: Array, axes: tuple[list[int], list[int]
         y = moveaxis(y, 0, -1 - len(tail))
         return y.reshape(*lead, *result.shape, *unit.shape, *tail)
     return moveaxis(y, 0, len(lead)).reshape(*lead, *unit.shape, *result.shape, *tail)
-
-
-def _nothing(*_: Any) -> None:
-    """Single configurations have no shorter way."""
