@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import bough
+from bough.compile.run.libraries import on_host
 from bough.errors import ModelError, NonFiniteError, OptionError, ShapeError
-from bough.simulate import Contacts
+from bough.simulate import ContactPoint, Contacts
+from gpu import a_gpu, starfish, to_gpu
 
 gymnasium = pytest.importorskip("gymnasium")
 FEET = ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
@@ -201,7 +203,7 @@ def test_nonsense_is_refused(arm):
     env.reset()
     with pytest.raises(NonFiniteError, match="actions must be finite"):
         env.step(np.full((2, 2), np.nan))
-    with pytest.raises(ShapeError, match="a judge returned"):
+    with pytest.raises(ShapeError, match="reward returned shape"):
         bough.env.RobotVectorEnv(arm, 2, reward=lambda s: np.zeros(5)).step(np.zeros((2, 2)))
 
 
@@ -258,3 +260,43 @@ def test_actions_that_do_not_fit():
     actions[1, 2] = np.nan
     with pytest.raises(NonFiniteError, match=r"actions must be finite, got .* in row 1"):
         env.step(actions)
+
+
+@pytest.mark.native("compiles CUDA text")
+def test_on_a_gpu_as_on_the_cpu():
+    """Rows that restart, draw friction and inertias, and end: the same with tensors on the GPU."""
+    model = starfish()
+    points = Contacts([ContactPoint(f"leg{k}", (0.0, 0.0, -0.4)) for k in range(4)], sweeps=4)
+
+    def start(rng, count):
+        q = np.tile(model.neutral, (count, 1))
+        q[:, 2], q[:, 7:] = 0.4, rng.uniform(-0.2, 0.2, (count, 4))
+        return q, np.zeros((count, model.nv))
+
+    how = {
+        "start": start, "contacts": points, "friction": lambda rng, count: rng.uniform(0.3, 1.0, count),
+        "parameters": {"inertia": lambda rng, count: model.inertias * rng.uniform(0.9, 1.1, (count, 1, 1))},
+        "servo": (40.0, 1.0), "reward": lambda s: s.v[:, 0] - 0.1 * ((s.action - s.previous) ** 2).sum(1),
+        "ended": lambda s: s.q[:, 2] < 0.36, "horizon": 5, "substeps": 4, "dtype": np.float64,
+    }  # fmt: skip
+    with a_gpu():
+        cpu = bough.env.RobotVectorEnv(model, 3, **how)
+        gpu = bough.env.RobotVectorEnv(model, 3, device="cuda", **how)
+        np.testing.assert_allclose(on_host(gpu.reset(seed=1)[0]), cpu.reset(seed=1)[0], atol=1e-12)
+        rng, over = np.random.default_rng(0), 0
+        for _ in range(12):
+            action = rng.uniform(-1.5, 1.5, (3, 4))
+            *expected, info = cpu.step(action)
+            *found, told = gpu.step(to_gpu(action))
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_allclose(on_host(a), b, atol=1e-8)
+            np.testing.assert_array_equal(on_host(told["failed"]), info["failed"])
+            np.testing.assert_allclose(on_host(gpu.robots.friction)[:, 0], cpu.robots.friction)
+            over += expected[2].sum() + expected[3].sum()
+        assert over >= 6
+        with pytest.raises(ShapeError, match="actions have shape"):
+            gpu.step(to_gpu(np.zeros((2, 4))))
+        with pytest.raises(OptionError, match="cannot be pickled"):
+            pickle.dumps(gpu)
+        with pytest.raises(OptionError, match="for the CPU"):
+            bough.env.RobotEnv(model, device="cuda", **how)

@@ -1,18 +1,23 @@
 """Environments for learning: many robots as one `gymnasium.vector.VectorEnv`, or one as a `gymnasium.Env`.
 
-Actions lie between -1 and 1, one for each freedom with a motor: shares of its effort, or with `servo` shares of `reach`
-about where it starts. Rows end, are truncated, fail and start anew by themselves, none stops another.
+Actions lie between -1 and 1, one for each motor: shares of its effort, or with `servo` shares of `reach` about where it
+starts. Rows terminate, are truncated, fail and restart by themselves; none stops another. The same code serves arrays
+of numpy and tensors on a GPU: states, observations and rewards stay where they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.executions import device_of
+from bough.compile.run.libraries import asarray, full, library_of
 from bough.dynamics.parameters import own_values
 from bough.errors import ModelError, NonFiniteError, OptionError, ShapeError, required
 from bough.model import Model
@@ -25,20 +30,28 @@ Env: Any = gymnasium.Env
 
 __all__ = ["RobotEnv", "RobotState", "RobotVectorEnv"]
 
+Array: TypeAlias = Any  # of numpy, or on a GPU of PyTorch or CuPy
+
 
 class RobotState(NamedTuple):
-    """What rewards, observations and ends are made of; a row for each robot."""
+    """What rewards, observations and terminations are made of; a row for each robot."""
 
-    q: FloatArray
-    v: FloatArray
-    action: FloatArray  # (batch, motors) that led here, zero after a reset
-    force: FloatArray | None  # (batch, contacts, 3) mean forces on contacts in the last step, in newtons
-    time: FloatArray  # (batch,) seconds since the start of the row
+    q: Array
+    v: Array
+    action: Array  # (batch, motors) that led here, zero after a reset
+    force: Array | None  # (batch, contacts, 3) mean forces on contacts in the last step, in newtons
+    time: Array  # (batch,) seconds since the start of the row
+    previous: Array  # (batch, motors) the action before, zero after a reset
+
+    @property
+    def xp(self) -> Any:
+        """The module of these arrays: numpy, torch or cupy."""
+        return import_module(library_of(self.q))
 
 
-Start: TypeAlias = npt.ArrayLike | Callable[[np.random.Generator, int], tuple[FloatArray, FloatArray]]
-Judge: TypeAlias = Callable[[RobotState], npt.ArrayLike]
-Draw: TypeAlias = npt.ArrayLike | Callable[[np.random.Generator, int], npt.ArrayLike]
+Start: TypeAlias = npt.ArrayLike | Callable[[np.random.Generator, int], tuple[Array, Array]]
+RowFunction: TypeAlias = Callable[[RobotState], Array]
+Draw: TypeAlias = npt.ArrayLike | Callable[[np.random.Generator, int], Array]
 
 
 class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
@@ -46,10 +59,15 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
 
     `start` is a configuration (nq,), or a function of (generator, count) that gives q and v of so many rows. `reward`,
     `ended` and `observe` are functions of a `RobotState`; without `observe`, q and v are seen. Rows are truncated after
-    `horizon` actions. `friction` of contacts, the gains `servo` = (kp, kd) and `parameters` of the model by name
-    (`inertia`, `armature`, `gravity`, `placement`: see `Dynamics`) may differ from row to row; friction and parameters
-    may be functions of (generator, count), drawn anew at each reset. `info["failed"]` says which rows lost their state
-    (they end, with their last finite observation), `info["contact_residual"]` how well contacts were solved.
+    `horizon` actions. With `servo` = (kp, kd) the servos of `Ensemble` draw each motor to its target. These gains,
+    `friction` of contacts and `parameters` of the model by name (`inertia`, `armature`, `gravity`, `placement`: see
+    `Dynamics`) may differ from row to row; friction and parameters may be functions of (generator, count), drawn anew
+    at each reset. `info["failed"]` says which rows lost their state (they end, with their last finite observation),
+    `info["contact_residual"]` how well contacts were solved.
+
+    With device="cuda" all of these are tensors of PyTorch on the GPU in the precision `dtype` (arrays of CuPy where
+    PyTorch is not installed), actions are such tensors, and their numbers are not checked. The generator is numpy's on
+    both devices: equal seeds draw equal rows. Functions of `RobotState` that use its `xp` serve both devices.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": vector.AutoresetMode.NEXT_STEP}  # noqa: RUF012
@@ -60,9 +78,9 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         num_envs: int,
         *,
         start: Start | None = None,
-        reward: Judge | None = None,
-        ended: Judge | None = None,
-        observe: Judge | None = None,
+        reward: RowFunction | None = None,
+        ended: RowFunction | None = None,
+        observe: RowFunction | None = None,
         contacts: Contacts | None = None,
         friction: Draw | None = None,
         parameters: Mapping[str, Draw] | None = None,
@@ -73,164 +91,176 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         horizon: int = 1000,
         without: Any = (),
         dtype: Any = np.float32,
+        device: str | None = None,
     ) -> None:
         self._arguments = {name: x for name, x in locals().items() if name not in ("self", "__class__")}
         if num_envs < 1 or substeps < 1 or horizon < 1:
             raise ShapeError(f"num_envs, substeps and horizon are at least 1, got {num_envs}, {substeps}, {horizon}")
         self.model, self.num_envs, self.substeps, self.horizon = model, num_envs, substeps, horizon
-        self.motors = _motors(model, servo is not None)
+        self.dtype, self.on_gpu = np.dtype(dtype), device_of(device, "rows").is_gpu
+        # states are float64 on the CPU, and as precise as observations on a GPU
+        self._like = _zero_on_gpu(self.dtype.name) if self.on_gpu else np.zeros(1)
+        self._xp: Any = import_module(library_of(self._like))
         self.start, self.reward, self.ended, self.observe = start, reward, ended, observe
-        self.friction, self.reach, self.dtype = friction, reach, np.dtype(dtype)
-        self.parameters = dict(parameters or {})
-        self.servo = _gains(servo, (num_envs, len(self.motors)))
+        self.friction, self.reach, self.parameters = friction, reach, dict(parameters or {})
+        motors = _motors(model, servo is not None)
+        self.motors = asarray(motors, self._like, "int64")
+        self._coordinates = asarray(_coordinates(model, motors), self._like, "int64")
+        self._effort = asarray(model.limits.effort[motors], self._like)
         self._random = np.random.default_rng()
         q, v = self._begin(num_envs)
-        self._home = q.copy()
+        self._home = q + 0
         rows = {"dt": dt, "without": without, "inputs": tuple(self.parameters)}
-        self.robots: Any = Ensemble(model, q, v, contacts=contacts, **rows)
-        self._steps, self._over = np.zeros(num_envs, np.int64), np.zeros(num_envs, bool)
-        self._seen = self._observed(self._state(np.zeros((num_envs, len(self.motors)))))
+        gains = None if servo is None else _gains(servo, motors, (num_envs, model.nv))
+        self.robots: Any = Ensemble(model, q, v, contacts=contacts, servo=gains, **rows)
+        self._drive, self._has_servo = full((num_envs, model.nv), 0.0, self._like), gains is not None
+        self._action = full((num_envs, len(motors)), 0.0, self._like)
+        self._steps, self._over = (full((num_envs,), 0, self._like, kind) for kind in ("int64", "bool"))
+        self._seen = self._observed(self._state(self._action))
         box = gymnasium.spaces.Box
-        self.single_observation_space = box(-np.inf, np.inf, self._seen.shape[1:], self.dtype.type)
-        self.single_action_space = box(-1.0, 1.0, (len(self.motors),), self.dtype.type)
+        self.single_observation_space = box(-np.inf, np.inf, tuple(self._seen.shape[1:]), self.dtype.type)
+        self.single_action_space = box(-1.0, 1.0, (len(motors),), self.dtype.type)
         self.observation_space = vector.utils.batch_space(self.single_observation_space, num_envs)
         self.action_space = vector.utils.batch_space(self.single_action_space, num_envs)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[FloatArray, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Start all rows; with options={"reset_mask": mask} only those of the mask."""
         super().reset(seed=seed)
         if seed is not None:
             self._random = np.random.default_rng(seed)
-        chosen = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
-        self._restart(np.asarray(chosen, bool))
-        state = np.concatenate([self.robots.q, self.robots.v], axis=1)
-        return self._seen.copy(), self._info(~(np.isfinite(state).all(axis=1) & np.isfinite(self._seen).all(axis=1)))
+        mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        self._restart(asarray(mask, self._like, "bool"))
+        finite = self._xp.isfinite(self._seen).all(1)
+        for x in (self.robots.q, self.robots.v):
+            finite = finite & self._xp.isfinite(x).all(1)
+        return self._seen + 0, self._info(~finite)
 
-    def step(self, actions: npt.ArrayLike) -> tuple[Any, ...]:
-        """(observations, rewards, terminations, truncations, infos); rows that are over start anew instead."""
-        given = np.asarray(actions, float)
-        if given.shape != (self.num_envs, len(self.motors)):
-            raise ShapeError(f"actions have shape ({self.num_envs}, {len(self.motors)}), got {given.shape}")
-        bad = np.flatnonzero(~np.isfinite(given).all(axis=1))
-        if len(bad):
-            raise NonFiniteError(f"actions must be finite, got {given[bad[0]]} in row {bad[0]}")
-        given = np.clip(given, -1.0, 1.0)
-        again = self._over.copy()
-        for _ in range(self.substeps):
-            self.robots.step(tau=self._torque(given))
-        failed = np.asarray(self.robots.failed) & ~again
+    def step(self, actions: Array) -> tuple[Any, ...]:
+        """(observations, rewards, terminations, truncations, infos); rows that are over restart instead."""
+        action, again = self._checked(actions), self._over
+        self._advance(action)
+        failed = self.robots.failed & ~again
         self._steps += 1
         if failed.any():
             self.robots.reset(failed)  # its state is gone; what was seen of it last is shown
-        state = self._state(given)
-        rewards = self._judged(self.reward, state, 0.0)
-        terminated = np.where(failed, True, self._judged(self.ended, state, False)).astype(bool) & ~again
+        state = self._state(action)
+        rewards = self._of_rows("reward", self.reward, state, 0.0)
+        terminated = (failed | (self._of_rows("ended", self.ended, state, 0.0) != 0)) & ~again
         truncated = (self._steps >= self.horizon) & ~terminated & ~again
         seen = self._observed(state)
-        lost = ~np.isfinite(seen).all(axis=1) & ~again & ~failed  # too large for the precision of observations
+        lost = ~self._xp.isfinite(seen).all(1) & ~again & ~failed  # too large for the precision of observations
         if lost.any():
             self.robots.reset(lost)
             failed, terminated, truncated = failed | lost, terminated | lost, truncated & ~lost
-        self._seen = np.where(failed[:, None], self._seen, seen)
+        self._seen = self._xp.where(failed[:, None], self._seen, seen)
+        self._action = action
         self._restart(again)
         self._over = terminated | truncated
         rewards[again | failed] = 0.0
-        return self._seen.copy(), rewards, terminated, truncated, self._info(failed)
+        return self._seen + 0, rewards, terminated, truncated, self._info(failed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its arguments and all numbers; what is compiled is found again."""
+        if self.on_gpu:
+            raise OptionError("an environment on a GPU cannot be pickled: make it anew, or use the CPU")
         return _restored, (type(self), self._arguments, _numbers(self))
 
     # Rows
 
-    def _restart(self, rows: npt.NDArray[np.bool_]) -> None:
-        count = int(np.count_nonzero(rows))
-        if not count:
+    def _restart(self, mask: Array) -> None:
+        rows = mask.nonzero()
+        rows = rows[0] if isinstance(rows, tuple) else rows[:, 0]
+        if not len(rows):
             return
-        q, v = self._begin(count)
+        q, v = self._begin(len(rows))
         self.robots.reset(rows, q, v)
-        self._home[rows], self._steps[rows], self._over[rows] = q, 0, False
+        self._home[rows], self._steps[rows], self._action[rows], self._over = q, 0, 0.0, self._over & ~mask
         for name, value in self.parameters.items():
             self.robots.assign(rows, **{name: self._drawn(value, rows, np.ndim(own_values(self.model, name)))})
         if self.robots.contacts is not None and self.friction is not None:
             drawn = self._drawn(self.friction, rows, 0)
-            if np.shape(drawn) not in ((), (count,)) or not (np.isfinite(drawn) & (np.asarray(drawn) >= 0.0)).all():
-                raise ShapeError(f"friction is a coefficient from zero for each of {count} rows, got {drawn!r}")
-            self.robots.friction[rows] = drawn
-        state = self._state(np.zeros((self.num_envs, len(self.motors))))
+            shapes = (), (len(rows),)
+            if tuple(drawn.shape) not in shapes or not (self._xp.isfinite(drawn) & (drawn >= 0.0)).all():
+                raise ShapeError(f"friction is a coefficient from zero for each of {len(rows)} rows, got {drawn!r}")
+            points = self.robots.friction.ndim == 2  # one for each contact
+            self.robots.friction[rows] = drawn[:, None] if points and drawn.ndim else drawn
+        state = self._state(full(tuple(self._action.shape), 0.0, self._like))
         self._seen[rows] = self._observed(state)[rows]
 
-    def _drawn(self, given: Any, rows: npt.NDArray[np.bool_], dimensions: int) -> Any:
-        """What these rows get of something that is drawn, the same for all, or given for each of all rows."""
-        if callable(given):
-            return given(self._random, int(np.count_nonzero(rows)))
-        value = np.asarray(given, float)
-        if value.ndim > dimensions and len(value) != self.num_envs:
-            raise ShapeError(f"a value for each of {self.num_envs} rows has as many rows, got shape {value.shape}")
-        return value[rows] if value.ndim > dimensions else value
+    def _drawn(self, value: Any, rows: Array, dimensions: int) -> Array:
+        """What these rows get of something that is drawn, the same for all, or one for each of all rows."""
+        if callable(value):
+            return asarray(value(self._random, len(rows)), self._like)
+        found = asarray(value, self._like)
+        if found.ndim > dimensions and len(found) != self.num_envs:
+            raise ShapeError(f"a value for each of {self.num_envs} rows has as many rows, got shape {found.shape}")
+        return found[rows] if found.ndim > dimensions else found
 
-    def _begin(self, count: int) -> tuple[FloatArray, FloatArray]:
+    def _begin(self, count: int) -> tuple[Array, Array]:
         """q and v of so many new rows."""
         if callable(self.start):
-            q, v = (np.asarray(x, float) for x in self.start(self._random, count))
+            q, v = (asarray(x, self._like) for x in self.start(self._random, count))
         else:
-            one = self.model.neutral if self.start is None else np.asarray(self.start, float)
-            q, v = np.tile(one, (count, 1)), np.zeros((count, self.model.nv))
-        if q.shape != (count, self.model.nq) or v.shape != (count, self.model.nv):
-            wanted = f"({count}, {self.model.nq}) and ({count}, {self.model.nv})"
-            raise ShapeError(f"start gives q and v of shape {wanted}, got {q.shape} and {v.shape}")
+            one = self.model.neutral if self.start is None else self.start
+            q, v = full((count, self.model.nq), 0.0, self._like), full((count, self.model.nv), 0.0, self._like)
+            q += asarray(one, self._like)
+        if tuple(q.shape) != (count, self.model.nq) or tuple(v.shape) != (count, self.model.nv):
+            expected = f"({count}, {self.model.nq}) and ({count}, {self.model.nv})"
+            raise ShapeError(f"start gives q and v of shape {expected}, got {tuple(q.shape)} and {tuple(v.shape)}")
         return q, v
 
-    def _torque(self, action: FloatArray) -> FloatArray:
-        """(batch, nv): efforts, or servos that draw to targets with no more than their effort."""
-        tau, at = np.zeros((self.num_envs, self.model.nv)), self.motors
-        effort = self.model.limits.effort[at]
-        if self.servo is None:
-            tau[:, at] = action * effort
-            return tau
-        where = self._coordinates
-        target = self._home[:, where] + self.reach * action
-        kp, kd = self.servo
-        pull = kp * (target - self.robots.q[:, where]) - kd * self.robots.v[:, at]
-        tau[:, at] = np.nan_to_num(np.clip(pull, -effort, effort))
-        return tau
+    def _checked(self, actions: Array) -> Array:
+        """Actions between -1 and 1."""
+        action = asarray(actions.detach() if hasattr(actions, "detach") else actions, self._like)
+        if tuple(action.shape) != tuple(self._action.shape):
+            raise ShapeError(f"actions have shape {tuple(self._action.shape)}, got {tuple(action.shape)}")
+        if not self.on_gpu:
+            bad = np.flatnonzero(~np.isfinite(action).all(1))
+            if len(bad):
+                raise NonFiniteError(f"actions must be finite, got {action[bad[0]]} in row {bad[0]}")
+        return action.clip(-1.0, 1.0)
 
-    @property
-    def _coordinates(self) -> Any:
-        places = dict(zip(self.model.scalar_joints.v.tolist(), self.model.scalar_joints.q.tolist(), strict=True))
-        return np.array([places[v] for v in self.motors.tolist()])
+    def _advance(self, action: Array) -> None:
+        """Steps under the efforts of an action, or with servos at the targets of it."""
+        if self._has_servo:
+            self._drive[:, self.motors] = self._home[:, self._coordinates] + self.reach * action
+            self.robots.step(self.substeps, target=self._drive)
+        else:
+            self._drive[:, self.motors] = action * self._effort
+            self.robots.step(self.substeps, tau=self._drive)
 
-    # What is seen and judged
+    # Observations and rewards
 
-    def _state(self, action: FloatArray) -> RobotState:
+    def _state(self, action: Array) -> RobotState:
         force = self.robots.force
         if force is not None and len(force) != self.num_envs:
-            force = np.zeros((self.num_envs, *force.shape[1:]))
+            force = full((self.num_envs, *force.shape[1:]), 0.0, self._like)
         time = self._steps * (self.substeps * self.robots.dt)
-        return RobotState(self.robots.q.copy(), self.robots.v.copy(), action, force, time)
+        return RobotState(self.robots.q + 0, self.robots.v + 0, action, force, time, self._action)
 
-    def _observed(self, state: RobotState) -> FloatArray:
-        if self.observe is None:
-            return _rounded(np.concatenate([state.q, state.v], axis=1), self.dtype)
-        found = _rounded(self.observe(state), self.dtype)
+    def _observed(self, state: RobotState) -> Array:
+        found = self._xp.concatenate([state.q, state.v], 1) if self.observe is None else self.observe(state)
+        with np.errstate(over="ignore"):  # infinite where the precision has no such number
+            found = asarray(found, self._like, self.dtype.name)
         if found.ndim != 2 or len(found) != self.num_envs:
-            raise ShapeError(f"observe returned shape {found.shape}, expected ({self.num_envs}, k)")
+            raise ShapeError(f"observe returned shape {tuple(found.shape)}, expected ({self.num_envs}, k)")
         return found
 
-    def _judged(self, judge: Judge | None, state: RobotState, default: Any) -> Any:
-        found = np.asarray(default if judge is None else judge(state))
-        try:
-            return np.array(np.broadcast_to(found, (self.num_envs,)))
-        except ValueError:
-            raise ShapeError(f"a judge returned shape {found.shape}, expected ({self.num_envs},)") from None
+    def _of_rows(self, name: str, function: RowFunction | None, state: RobotState, default: float) -> Array:
+        """(batch,) numbers of a function of the state."""
+        if function is None:
+            return full((self.num_envs,), default, self._like)
+        found = asarray(function(state), self._like)
+        if tuple(found.shape) not in ((), (self.num_envs,)):
+            raise ShapeError(f"{name} returned shape {tuple(found.shape)}, expected ({self.num_envs},)")
+        return found + full((self.num_envs,), 0.0, self._like)
 
-    def _info(self, failed: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    def _info(self, failed: Array) -> dict[str, Any]:
         info: dict[str, Any] = {"failed": failed}
         if self.robots.contacts is not None:
             residual = self.robots.residual
-            info["contact_residual"] = residual if len(residual) == self.num_envs else np.zeros(self.num_envs)
+            known = len(residual) == self.num_envs
+            info["contact_residual"] = residual if known else full((self.num_envs,), 0.0, self._like)
         return info
 
 
@@ -242,6 +272,8 @@ class RobotEnv(Env):  # type: ignore[misc]
     def __init__(self, model: Model, *, render_mode: str | None = None, **options: Any) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise OptionError(f"render_mode is 'rgb_array' or None, got {render_mode!r}")
+        if device_of(options.get("device"), "rows").is_gpu:
+            raise OptionError("RobotEnv is for the CPU: on a GPU use RobotVectorEnv")
         self.render_mode, self._scene = render_mode, cast(Any, None)
         self.rows = RobotVectorEnv(model, 1, **options)
         self.observation_space, self.action_space = self.rows.single_observation_space, self.rows.single_action_space
@@ -303,14 +335,16 @@ def _is_data(x: Any) -> bool:
     return isinstance(x, np.ndarray | np.generic | int | float | np.random.Generator)
 
 
-def _rounded(x: npt.ArrayLike, dtype: Any) -> Any:
-    """x in the precision of observations, infinite where that has no such number."""
-    with np.errstate(over="ignore"):
-        return np.asarray(x).astype(dtype)
+def _zero_on_gpu(dtype: str) -> Array:
+    """An array on the GPU, like which all others are made: of PyTorch, or of CuPy where that is not installed."""
+    if find_spec("torch") is not None:
+        torch: Any = import_module("torch")
+        return torch.zeros(1, dtype=getattr(torch, dtype), device="cuda")
+    return cast(Any, import_module("cupy")).zeros(1, dtype)
 
 
 def _motors(model: Model, servo: bool) -> Any:
-    """Freedoms with a motor; their efforts must be known, and servos act on joints of one freedom."""
+    """DoFs with a motor; without servos their efforts must be known, and servos act on joints of one DoF."""
     found = np.flatnonzero(model.actuated)
     if not len(found):
         raise ModelError(f"no joint of {model.name!r} has a motor: there is nothing to act with")
@@ -323,15 +357,22 @@ def _motors(model: Model, servo: bool) -> Any:
     return found
 
 
-def _gains(servo: tuple[npt.ArrayLike, npt.ArrayLike] | None, shape: tuple[int, int]) -> tuple[Any, ...] | None:
-    """(kp, kd) for each row and motor."""
-    if servo is None:
-        return None
-    kp, kd = (np.asarray(g, float) for g in servo)
-    fits = all(g.shape in ((), shape[1:], shape) for g in (kp, kd))
-    if not fits or not all((np.isfinite(g) & (g >= 0.0)).all() for g in (kp, kd)):
-        raise ModelError(f"servo=(kp, kd) are gains from zero: numbers, {shape[1:]} or {shape}, got {servo!r}")
-    return np.broadcast_to(kp, shape), np.broadcast_to(kd, shape)
+def _coordinates(model: Model, motors: Any) -> Any:
+    """Where in q the motors are; -1 for one of a joint of several DoFs, which has no servo."""
+    places = dict(zip(model.scalar_joints.v.tolist(), model.scalar_joints.q.tolist(), strict=True))
+    return np.array([places.get(v, -1) for v in motors.tolist()])
+
+
+def _gains(servo: tuple[Any, Any], motors: Any, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    """(kp, kd) for each row and DoF from those of motors."""
+    gains = [np.asarray(g, float) for g in servo]
+    one, all_rows = (len(motors),), (shape[0], len(motors))
+    if not all(g.shape in ((), one, all_rows) and (np.isfinite(g) & (g >= 0.0)).all() for g in gains):
+        raise ModelError(f"servo=(kp, kd) are gains from zero: numbers, {one} or {all_rows}, got {servo!r}")
+    found = np.zeros((2, *shape))
+    for whole, g in zip(found, gains, strict=True):
+        whole[:, motors] = g
+    return found[0], found[1]
 
 
 def __dir__() -> list[str]:
