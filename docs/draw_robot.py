@@ -14,7 +14,7 @@ from bough.view.pattern import pattern
 from bough.view.video import frame_samples
 
 HERE = Path(__file__).parent
-MOMENTS, APART = (0.0, 1.5, 2.65, 5.5), 1.15  # s of the motion, and m between one and the next
+MOMENTS, APART = (0.0, 1.2, 1.8, 2.6), 1.15  # s of the motion, and m between one and the next
 SIZE, INSET, EDGE = (1400, 440), 290, 40  # pixels
 AZIMUTH = -0.75
 FILM, FPS = (640, 360), 10  # pixels of the moving picture, frames per second

@@ -1,4 +1,4 @@
-"""The demonstration: a humanoid puts a box down, linkages settle, costs and speeds; one page holds it all.
+"""The demonstration, `bough demo`: a humanoid with a box, a molecule of 50,000 joints, quadrupeds on the ground.
 
-Belongs here: the robot of the demonstration, what it does, its page. Does not belong here: anything that others use.
+Belongs here: the robot of the demonstration, its runs and its page. Does not belong here: anything that others use.
 """

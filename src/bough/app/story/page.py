@@ -1,4 +1,4 @@
-"""The page: one story in three acts, each with a scene, code, and times beside others. Words: `story.html`."""
+"""The page of `bough demo`: three acts, each with a scene, code, and times beside others. Its text is `story.html`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -20,16 +20,19 @@ import bough
 from bough import __version__
 from bough.app import costs
 from bough.app.bench.timing import contest
-from bough.app.story import box, herd, molecule
-from bough.app.story.drawings import COPY, bars, code, time
+from bough.app.story import box, runs
 from bough.dynamics import Dynamics
 from bough.errors import MissingExtraError
 from bough.record import progress_bar, replacing
-from bough.view import scene
+from bough.view import Scene, scene
 from bough.view.html import START, data, document, scene_element, scripts
 from bough.zoo import humanoid
 
 SECONDS, BATCH = 0.05, 4096  # of timings
+COPY = """document.querySelectorAll('.code button').forEach((b) => b.addEventListener('click', () => {
+  navigator.clipboard.writeText(b.nextElementSibling.textContent);
+  b.textContent = 'copied';
+}));"""
 
 # In this order they work: the viewer is there before it is used, and a recording before it is played.
 NEXT = (
@@ -63,7 +66,7 @@ sim.apply_force("link49999", (0.0, 0.0, 1.0))
 sim.run(10, 0.01)
 print(sim.stats.joints, "of", molecule.nv, "joints")
 """
-HERD = """
+QUADRUPEDS = """
 import numpy as np
 import bough
 from bough.simulate import Contacts, Ensemble
@@ -86,8 +89,8 @@ def write(to: Path, say: Say, progress: bool = False) -> tuple[Path, dict[str, A
     known = json.loads(text("recorded.json"))
     parts, numbers = {}, {}  # type: tuple[dict[str, str], dict[str, Any]]
     with progress_bar("demonstrating", 3, progress) as advance:
-        for name, act in (("humanoid", standing), ("molecule", pulled), ("quadrupeds", falling)):
-            texts, numbers[name] = act(say, known)
+        for name, run in (("humanoid", carrying), ("molecule", pulling), ("quadrupeds", falling)):
+            texts, numbers[name] = run(say, known)
             parts |= texts
             advance(1)
     steps = "\n".join(
@@ -99,7 +102,7 @@ def write(to: Path, say: Say, progress: bool = False) -> tuple[Path, dict[str, A
         humanoid_links=links(to, ("tutorials/first-robot", "your own URDF in ten minutes"), ("overview", "overview"),
                              ("benchmarks/index", "benchmarks")),
         molecule_links=links(to, ("adaptive", "huge linkages"), ("molecules", "proteins")),
-        herd_links=links(to, ("loops-and-contacts", "loops and contacts"), ("gpu", "GPU"),
+        quadrupeds_links=links(to, ("loops-and-contacts", "loops and contacts"), ("gpu", "GPU"),
                          ("tutorials/learning", "learning")),
     )  # fmt: skip
     style = f"<style>{text('story.css')}</style>"
@@ -130,13 +133,8 @@ def next_steps() -> list[tuple[str, str]]:
     return [*([(f"source {here}", "so that `bough` and `pip` are those of this environment")] * lost), *NEXT]
 
 
-def text(name: str) -> str:
-    """A file beside this one."""
-    return (files("bough.app.story") / name).read_text(encoding="utf-8")
-
-
-def standing(say: Say, known: dict[str, Any]) -> Act:
-    """The humanoid that puts a box on the floor; without the solver of its controller, one that stands."""
+def carrying(say: Say, known: dict[str, Any]) -> Act:
+    """The humanoid with the box; without the solver of its controller, one that stands."""
     say("1 of 3: a humanoid ...")
     model, numbers = humanoid(), dict[str, Any]()
     try:
@@ -150,10 +148,9 @@ def standing(say: Say, known: dict[str, Any]) -> Act:
     times = timings(Dynamics(model))
     say(f"   forward dynamics of 30 degrees of freedom: {time(times['one'])} a call")
     row = next(x for x in costs.every(model, ["forward_dynamics"], None, False) if x.method == "aba")
-    texts = {
-        "humanoid_scene": scene_element(data(shown), "boxed tall"), "humanoid_bars": bars(known["humanoid"]),
-        "humanoid_code": code(HUMANOID), "humanoid_time": time(times["one"]), "batch_time": time(times["batch"]),
-        "batch": f"{BATCH:,}", "count": escape(str(row.counted)), "printed": escape(costs.printed(row.formula)),
+    texts = act("humanoid", shown, known["humanoid"], HUMANOID) | {
+        "humanoid_time": time(times["one"]), "batch_time": time(times["batch"]), "batch": f"{BATCH:,}",
+        "count": escape(str(row.counted)), "printed": escape(costs.printed(row.formula)),
     }  # fmt: skip
     return texts, numbers | {"forward_dynamics": times}
 
@@ -167,29 +164,52 @@ def timings(dynamics: Dynamics) -> dict[str, float]:
     return dict(contest(calls, SECONDS).per({"one": 1, "batch": BATCH}))
 
 
-def pulled(say: Say, known: dict[str, Any]) -> Act:
+def pulling(say: Say, known: dict[str, Any]) -> Act:
     """The molecule."""
-    say(f"2 of 3: a molecule of {molecule.JOINTS:,} joints ...")
-    found = molecule.pull()
-    joints, computed = len(found.model.joints), float(np.mean(found.joints))
-    say(f"   {computed:,.0f} of {joints:,} joints: {time(found.seconds)} a step, with all {time(found.full)}")
-    texts = {
-        "molecule_scene": scene_element(data(molecule.shown(found)), "boxed tall"),
-        "molecule_bars": bars(known["molecule"]), "molecule_code": code(MOLECULE), "joints": f"{joints:,}",
-        "recorded_joints": f"{known['molecule_joints']:,}", "molecule_joints": f"{computed:,.0f}",
-        "molecule_time": time(found.seconds), "molecule_full": time(found.full),
-    }  # fmt: skip
-    return texts, {"joints": joints, "computed": computed, "seconds": found.seconds, "full": found.full}
+    say(f"2 of 3: a molecule of {runs.JOINTS:,} joints ...")
+    shown, n = runs.pull()
+    say(f"   {n['computed']:,.0f} of {n['joints']:,} joints: {time(n['seconds'])} a step, with all {time(n['full'])}")
+    return act("molecule", shown, known["molecule"], MOLECULE) | {
+        "joints": f"{n['joints']:,}", "recorded_joints": f"{known['molecule_joints']:,}",
+        "molecule_joints": f"{n['computed']:,.0f}", "molecule_time": time(n["seconds"]),
+        "molecule_full": time(n["full"]),
+    }, n  # fmt: skip
 
 
 def falling(say: Say, known: dict[str, Any]) -> Act:
     """The quadrupeds."""
-    say(f"3 of 3: {herd.BATCH:,} quadrupeds fall on the ground ...")
-    found = herd.fall()
-    say(f"   {time(found.seconds)} for a step of one robot")
-    texts = {
-        "herd_scene": scene_element(data(herd.shown(found)), "boxed tall"), "herd_bars": bars(known["quadruped"]),
-        "herd_code": code(HERD), "robots": f"{found.robots:,}", "herd_time": time(found.seconds),
-        "residual": f"{found.residual:.0e}",
+    say(f"3 of 3: {runs.ROBOTS:,} quadrupeds fall on the ground ...")
+    shown, n = runs.fall()
+    say(f"   {time(n['seconds'])} for a step of one robot")
+    return act("quadrupeds", shown, known["quadruped"], QUADRUPEDS) | {
+        "robots": f"{n['robots']:,}", "quadrupeds_time": time(n["seconds"]), "residual": f"{n['residual']:.0e}",
+    }, n  # fmt: skip
+
+
+def act(name: str, shown: Scene, recorded: Mapping[str, float], code: str) -> dict[str, str]:
+    """What every act has: its scene, bars of recorded times, and code with a button that copies it."""
+    return {
+        f"{name}_scene": scene_element(data(shown), "boxed tall"), f"{name}_bars": bars(recorded),
+        f"{name}_code": f"<div class='code'><button>copy</button><pre>{escape(code.strip())}</pre></div>",
     }  # fmt: skip
-    return texts, {"robots": found.robots, "seconds": found.seconds, "residual": found.residual}
+
+
+def bars(seconds: Mapping[str, float]) -> str:
+    """A bar for each time, in linear scale; those of Bough stand out."""
+    most = max(seconds.values())
+    return "".join(
+        f"<div class='bar{' own' * name.startswith('Bough')}'><span>{escape(name)}</span>"
+        f"<i style='width:{100 * value / most:.1f}%'></i><b>{time(value)}</b></div>"
+        for name, value in seconds.items()
+    )
+
+
+def time(seconds: float) -> str:
+    """A time in three digits."""
+    unit, size = next((x for x in (("us", 1e-6), ("ms", 1e-3)) if seconds < 1000 * x[1]), ("s", 1.0))
+    return f"{float(f'{seconds / size:.3g}'):g} {unit}"
+
+
+def text(name: str) -> str:
+    """A file beside this one."""
+    return (files("bough.app.story") / name).read_text(encoding="utf-8")
