@@ -106,20 +106,25 @@ class Page:
         self.run("0")
         return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
 
-    def mouse(self, kind: str, at: tuple[float, float], pressed: bool = False) -> None:
-        """One event of the mouse: mouseMoved, mousePressed or mouseReleased."""
+    def mouse(self, kind: str, at: tuple[float, float], pressed: bool = False, control: bool = False) -> None:
+        """One event of the mouse: mouseMoved, mousePressed or mouseReleased; with the control key, or without."""
         button = "none" if kind == "mouseMoved" and not pressed else "left"
         where = {"x": at[0], "y": at[1], "clickCount": int(kind != "mouseMoved")}
-        self.send("Input.dispatchMouseEvent", type=kind, button=button, buttons=int(pressed), **where)
+        self.send(
+            "Input.dispatchMouseEvent", type=kind, button=button, buttons=int(pressed), modifiers=2 * control, **where
+        )
 
-    def drag(self, start: tuple[float, float], end: tuple[float, float], steps: int = 4) -> None:
+    def drag(self, start: tuple[float, float], end: tuple[float, float], steps: int = 4, control: bool = False) -> None:
         """From one place to another with the left button."""
-        self.mouse("mouseMoved", start)
+        self.mouse("mouseMoved", start, control=control)
         self.run(DRAWN)
-        self.mouse("mousePressed", start, True)
+        self.mouse("mousePressed", start, True, control)
         for k in range(1, steps + 1):
-            self.mouse("mouseMoved", tuple(a + k / steps * (b - a) for a, b in zip(start, end, strict=True)), True)
-        self.mouse("mouseReleased", end)
+            at = tuple(a + k / steps * (b - a) for a, b in zip(start, end, strict=True))
+            self.mouse("mouseMoved", at, True, control)
+            if control:
+                self.run(DRAWN)
+        self.mouse("mouseReleased", end, control=control)
 
     def png(self) -> bytes:
         return base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])

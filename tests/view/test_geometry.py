@@ -1,12 +1,14 @@
 """Geometry of files: primitives at their places, meshes that are found, what is not drawn is said."""
 
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bough
-from bough.view import dressed
+from bough.view import Mesh, dressed, picture
+from bough.view.geometry import simplified
 
 LINK = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>{}</link>'
 URDF = (
@@ -193,3 +195,58 @@ def test_collision_shapes_are_apart(tmp_path):
     scene = shown(tmp_path, more)
     (part,) = scene.collision
     np.testing.assert_allclose(np.linalg.norm(part.placement[0, :, :3], axis=0), [0.3, 0.2, 0.1])
+
+
+QUAD = """mtllib q.mtl\nusemtl m
+v 0 -.5 0\nv 0 .5 0\nv 0 .5 1\nv 0 -.5 1\nv -.2 0 .5
+vt 0 0\nvt 1 0\nvt 1 1\nvt 0 1
+f 1/1 2/2 3/3\nf 1/1 3/3 4/4\nf 2/2 1/1 5/1\nf 3/3 2/2 5/1\nf 4/4 3/3 5/1\nf 1/1 4/4 5/1
+"""
+QUADRANTS = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 0]]], np.uint8)  # from the upper left
+
+
+def textured(tmp_path):
+    """A pyramid whose base, in the plane of y and z, has a texture of four colours."""
+    image = pytest.importorskip("PIL.Image")
+    image.fromarray(QUADRANTS).save(tmp_path / "q.png")
+    (tmp_path / "q.mtl").write_text("newmtl m\nKd 1 1 1\nmap_Kd q.png\n")
+    (tmp_path / "q.obj").write_text(QUAD)
+
+
+def quadrants(scene):
+    """Which of red, green and blue are bright in the middles of the quarters of a picture from the front."""
+    alone = replace(scene, shapes=[part for part in scene.shapes if part.kind == "mesh"], motion=None)
+    pixels = picture(alone, (120, 120), direction=(0.0, 0.0), zoom=1.5).astype(int)
+    return (pixels[[[45], [75]], [45, 75]] > 100).astype(int) * 255
+
+
+def test_a_texture_is_drawn_where_it_lies(tmp_path):
+    pytest.importorskip("trimesh")
+    textured(tmp_path)
+    scene = shown(tmp_path, MESH.format("../q.obj"))
+    np.testing.assert_array_equal(quadrants(scene), QUADRANTS)
+    branch = scene.by_branch()
+    assert all(part.mesh is None or part.mesh.image is None for part in branch.shapes)
+    red = MESH.format("../q.obj").replace("</visual>", '<material name="r"><color rgba="1 0 0 1"/></material></visual>')
+    part = next(part for part in shown(tmp_path, red).shapes if part.kind == "mesh")
+    assert part.mesh.image is None
+    np.testing.assert_allclose(part.colour, [[1.0, 0.0, 0.0]])
+
+
+def test_textures_of_mjcf_are_drawn_where_they_lie(tmp_path):
+    pytest.importorskip("mujoco")
+    textured(tmp_path)
+    path = tmp_path / "r.xml"
+    path.write_text("""<mujoco><asset><texture name="t" type="2d" file="q.png"/><material name="m" texture="t"/>
+        <mesh name="q" file="q.obj"/></asset><worldbody><body name="a"><joint axis="0 1 0"/>
+        <geom type="mesh" mesh="q" material="m" mass="1"/></body></worldbody></mujoco>""")
+    np.testing.assert_array_equal(quadrants(dressed(bough.load(path), path)), QUADRANTS)
+
+
+def test_large_meshes_are_simplified_without_dents():
+    trimesh, _ = pytest.importorskip("trimesh"), pytest.importorskip("fast_simplification")
+    ball = trimesh.creation.icosphere(5)
+    found = simplified(Mesh(np.asarray(ball.vertices), np.asarray(ball.faces)), 2000)
+    assert 1000 < len(found.faces) <= 2100
+    middles = found.vertices[found.faces].mean(axis=1)
+    assert np.abs(np.linalg.norm(middles, axis=1) - 1.0).max() < 0.01

@@ -108,7 +108,7 @@ def test_a_mesh_has_edges_where_its_faces_do():
 
 def test_a_linkage_settles_before_it_is_moved_by_hand(port):
     with Live(scene(bough.zoo.chain(80)), port) as live:
-        assert live.settling is not None
+        assert live.run.kind.value == "adaptive quasi-statics"
         assert not live.sliders.folder.expand_by_default
 
 
@@ -125,64 +125,84 @@ def test_a_recording_is_played(port):
         until(lambda: live.q[3] > 0.6)
 
 
+def settling(live):
+    live.run.kind.value = "adaptive quasi-statics"
+    live.run.run.value = True
+    until(lambda: "joints computed" in live.run.text.content)
+
+
+def pull(live, body, way):
+    """Drag the origin of a body."""
+    at = live.stage.placements(live.q)[body, :3, 3]
+    live.run.drag("start", body, at, at)
+    live.run.drag("update", body, at, at + way)
+
+
 def test_a_linkage_settles_under_a_dragged_force(port):
-    model = bough.zoo.chain(30, geometry="straight")
-    with Live(scene(model), port) as live:
-        live.settling.run.value = True
-        until(lambda: live.settling.sim is not None and live.settling.number >= 0)
-        live.settling.handle.position = (5.0, 3.0, 1.0)
+    with Live(scene(bough.zoo.chain(30, geometry="straight")), port) as live:
+        settling(live)
+        pull(live, 29, (0.0, 3.0, 1.0))
         until(lambda: np.abs(live.q).max() > 1e-3)
-        live.settling.eps.value = 1e-3
-        until(lambda: live.settling.sim.error.eps == pytest.approx(1e-3))
-        until(lambda: "joints computed" in live.settling.text.content)
+        live.run.eps.value = 1e-3
+        until(lambda: live.run.sim.sim.error.eps == pytest.approx(1e-3))
+        live.run.drag("end", 29, np.zeros(3), np.zeros(3))
+        until(lambda: live.run.sim.number < 0)
 
 
-def test_a_force_stays_while_another_name_is_typed_and_goes_to_the_body_that_it_names(port):
+def test_a_drag_that_goes_nowhere_pulls_at_nothing(port):
     with Live(scene(bough.zoo.chain(30)), port) as live:
-        settling = live.settling
-        settling.run.value = True
-        until(lambda: settling.number >= 0)
-        for name in ("", "no such body"):
-            settling.body.value = name
-            until(lambda name=name: f"no body {name!r}" in html.unescape(settling.text.content))
-        assert (settling.run.value, settling.pulled) == (True, "link29")
-        settling.body.value = "link7"
-        until(lambda: settling.pulled == "link7" and "no body" not in settling.text.content)
-        np.testing.assert_allclose(settling.handle.position, settling.sim.positions(["link7"])[0], atol=1e-6)
-
-
-def test_a_handle_that_is_not_dragged_pulls_at_nothing(port):
-    """Rounding alone would open joints: the error is relative."""
-    with Live(scene(bough.zoo.chain(30)), port) as live:
-        live.settling.run.value = True
-        until(lambda: live.settling.number >= 0 and len(live.settling.history) > 3)
-        live.settling.handle.position = tuple(np.array(live.settling.handle.position) + 1e-12)
-        steps = live.settling.sim.steps
-        until(lambda: live.settling.sim.steps > steps + 100)
+        settling(live)
+        steps = live.run.sim.sim.steps
+        until(lambda: live.run.sim.sim.steps > steps + 100)
         np.testing.assert_array_equal(live.q, live.scene.q)
 
 
 def test_it_settles_from_where_sliders_put_it_and_they_go_on_from_where_it_rests(port):
     with Live(scene(bough.zoo.chain(30)), port) as live:
-        settling = live.settling
-        settling.pull.value = 1e-3  # sliders move the body away from the handle, which hardly pulls
         live.sliders.handles[3].value = 0.5
         until(lambda: live.q[3] == 0.5)
-        settling.run.value = True
-        until(lambda: len(settling.history) > 2)
+        settling(live)
         assert live.q[3] == pytest.approx(0.5, abs=0.01)
         live.sliders.handles[4].value = 0.25
-        until(lambda: settling.sim.configuration[4] == pytest.approx(0.25, abs=0.01))
-        settling.pull.value = 100.0
-        settling.handle.position = (3.0, 2.0, 1.0)
+        until(lambda: live.run.sim.sim.configuration[4] == pytest.approx(0.25, abs=0.01))
+        pull(live, 29, (3.0, 2.0, 1.0))
         until(lambda: np.abs(live.q[10:]).max() > 1e-3)
-        settling.run.value = False
-        with settling.lock:
-            rest = settling.sim.configuration
+        live.run.run.value = False
+        with live.run.lock:
+            rest = live.q
         until(lambda: live.sliders.handles[10].value == rest[10])
         live.sliders.handles[5].value = -0.3
         until(lambda: live.q[5] == -0.3)
         np.testing.assert_array_equal(np.delete(live.q, 5), np.delete(rest, 5))
+
+
+def test_a_quadruped_stands_on_its_feet_and_is_lifted_by_a_drag(port):
+    model = bough.zoo.quadruped()
+    with Live(scene(model, model.rest_configuration), port) as live:
+        assert {point.frame for point in live.run.contacts.points} == {
+            f"{leg}_shank" for leg in ("lf", "rf", "lh", "rh")
+        }
+        live.run.run.value = True
+        weight = f"{9.81 * model.total_mass:.4g} N"
+        until(lambda: weight in live.run.text.content)
+        standing = live.q[2]
+        assert abs(standing) < 0.05
+        pull(live, 0, (0.0, 0.0, 0.6))
+        until(lambda: live.q[2] > standing + 0.1)
+
+
+def test_contacts_of_the_caller_are_those_of_the_simulation(port):
+    feet = bough.simulate.Contacts(["left_foot", "right_foot"])
+    with Live(scene(bough.zoo.humanoid()), port, feet) as live:
+        assert live.run.contacts is feet
+
+
+def test_an_arm_on_a_fixed_base_swings_without_contacts(port):
+    with Live(scene(bough.zoo.arm(3)), port) as live:
+        assert live.run.contacts is None
+        live.run.hold.value = False
+        live.run.run.value = True
+        until(lambda: np.abs(live.q).max() > 0.1)
 
 
 def test_what_stumbles_over_a_waking_browser_is_told_again(port, monkeypatch):
@@ -196,9 +216,10 @@ def test_what_stumbles_over_a_waking_browser_is_told_again(port, monkeypatch):
                 raise RuntimeError("deque mutated during iteration")
 
         monkeypatch.setattr(live.server.scene, "_queue_scene_message", waking)
-        live.settling.run.value = True
+        live.run.kind.value = "adaptive quasi-statics"
+        live.run.run.value = True
         until(lambda: next(told) > 300)
-        live.settling.handle.position = (3.0, 2.0, 1.0)
+        pull(live, 29, (3.0, 2.0, 1.0))
         until(lambda: np.abs(live.q).max() > 1e-3)
 
 
@@ -279,33 +300,22 @@ def on_screen(page, camera, point):
 
 
 @pytest.mark.slow  # a browser without a graphics card draws this page once in seconds while other work goes on
-def test_a_mouse_drags_the_force_and_the_error(page, port):
+def test_a_mouse_with_ctrl_drags_a_body(page, port):
     """A drag is tried until the page has taken it: how long it needs to draw what is dragged is its own affair."""
-    with Live(scene(bough.zoo.chain(61)), port) as live:
-        settling = live.settling
+    with Live(scene(bough.zoo.arm(4)), port) as live:
         page.open(live.address)
         page.wait("document.querySelector('canvas') && document.querySelector('[role=slider]')")
-        settling.run.value = True
-        until(lambda: len(settling.history) > 0 and live.server.get_clients())
+        settling(live)
+        until(lambda: live.server.get_clients())
         client = next(iter(live.server.get_clients().values()))
-        tip = np.array([0.0, 0.0, 0.2 * live.stage.view.radius])  # of the handle's arrow along z
 
         def pulled():
-            start = np.array(settling.handle.position)
-            page.drag(on_screen(page, client.camera, start + tip), on_screen(page, client.camera, start + 4 * tip))
-            return settling.handle.position[2] > start[2] + tip[2]
+            body = live.stage.placements(live.q)[3, :3, 3]
+            start = on_screen(page, client.camera, body)
+            page.drag(start, (start[0], start[1] - 120), steps=12, control=True)
+            return np.abs(live.q).max() > 1e-3
 
         until(pulled)
-        until(lambda: np.abs(live.q).max() > 1e-3)
-
-        def moved():
-            x, y = page.run("""(() => { const r = document.querySelector('[role=slider]').getBoundingClientRect();
-                return [r.x + r.width / 2, r.y + r.height / 2]; })()""")
-            page.drag((x, y), (x - 40, y))
-            return settling.eps.value < 0.1
-
-        until(moved)
-        until(lambda: settling.sim.error.eps == settling.eps.value)
 
 
 def answer(address, **headers):

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from bough.types import FloatArray, IntArray
 
 
 class Mesh(NamedTuple):
-    """Triangles; without normals, those of the faces."""
+    """Triangles, with a texture if they have one; normals are those of the faces."""
 
     vertices: FloatArray  # (k, 3)
     faces: IntArray  # (t, 3)
+    uv: FloatArray | None = None  # (k, 2) places of the vertices in the image, from its lower left corner
+    image: npt.NDArray[np.uint8] | None = None  # (height, width, 3)
 
 
 class Piece(NamedTuple):

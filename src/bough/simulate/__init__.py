@@ -13,6 +13,7 @@ from bough.dynamics.laws import Effect
 from bough.dynamics.stepping import Integrator
 from bough.simulate.contacts import ContactPoint, Contacts, Ground, HeightField, Plane
 from bough.simulate.ensemble import Ensemble
+from bough.simulate.gains import default_gains
 from bough.simulate.recording import Recording
 from bough.simulate.rollout import rollout
 from bough.simulate.steps import lie_midpoint, runge_kutta_4, semi_implicit_euler
@@ -27,6 +28,7 @@ __all__ = [
     "Integrator",
     "Plane",
     "Recording",
+    "default_gains",
     "lie_midpoint",
     "rollout",
     "runge_kutta_4",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bough.types import FloatArray
+from bough.view.shapes import Shapes
 
 if TYPE_CHECKING:
     from bough.view.scene import Scene
@@ -42,8 +44,8 @@ def extent(scene: Scene, q: FloatArray) -> FloatArray:
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for part in scene.shapes:
         own = np.where((part.body >= 0)[:, None, None], T[np.maximum(part.body, 0), :3], np.eye(4)[:3])
-        vertices = np.array([[-0.5] * 3, [0.5] * 3]) if part.mesh is None else part.mesh.vertices
-        middle, half = vertices.min(axis=0) / 2 + vertices.max(axis=0) / 2, np.ptp(vertices, axis=0) / 2
+        low_corner, high_corner = box_of(part)
+        middle, half = (low_corner + high_corner) / 2, (high_corner - low_corner) / 2
         center = np.einsum("kij,j->ki", part.placement[:, :, :3], middle) + part.placement[:, :, 3]
         center = np.einsum("kij,kj->ki", own[:, :, :3], center) + own[:, :, 3]
         reach = np.abs(own[:, :, :3] @ part.placement[:, :, :3]) @ half
@@ -51,6 +53,23 @@ def extent(scene: Scene, q: FloatArray) -> FloatArray:
     if not np.isfinite(low).all():
         return np.array([[-0.5] * 3, [0.5] * 3])
     return np.array([low, high])
+
+
+def box_of(part: Shapes) -> FloatArray:
+    """(2, 3) lowest and highest coordinates of a geometry before it is placed."""
+    if part.mesh is None:
+        return np.array([[-0.5] * 3, [0.5] * 3])
+    return np.array([part.mesh.vertices.min(axis=0), part.mesh.vertices.max(axis=0)])
+
+
+def corners_of(shapes: Sequence[Shapes], body: int) -> FloatArray:
+    """(k, 3) corners of the boxes around all pieces of a body, in its frame."""
+    found = [np.zeros((0, 3))]
+    for part in shapes:
+        own, box = part.placement[part.body == body], box_of(part)
+        corners = np.array([[box[i, 0], box[j, 1], box[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+        found.append((np.einsum("kij,cj->kci", own[:, :, :3], corners) + own[:, None, :, 3]).reshape(-1, 3))
+    return np.concatenate(found)
 
 
 def fine(scene: Scene) -> int:

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from xml.etree.ElementTree import Element
 
 import numpy as np
+import numpy.typing as npt
 
 from bough.errors import BoughError, short
 from bough.io.mjcf import compiled
@@ -22,16 +23,18 @@ from bough.io.trusted import OUTSIDE, TrustedFolders
 from bough.io.xml import Document
 from bough.model import Model
 from bough.model.visuals import Mesh, Piece
-from bough.spatial import quaternion_matrix
+from bough.spatial import quaternion_matrix, rpy_matrix
 from bough.types import FloatArray
 from bough.view.shapes import Shapes, pieces_on
 
 LARGEST_MESH = 64 << 20  # bytes of a file
-MOST_FACES = 50_000  # of one mesh; larger ones are drawn more coarsely
+MOST_FACES = 50_000  # of one mesh; larger ones are simplified
+MOST_TEXELS = 1024  # along a side of a texture
 MESH_FORMATS = ("stl", "obj", "dae", "ply", "off", "glb", "gltf")  # no archives: what they unpack to has no limit
 
 Colour = tuple[float, float, float]
 Coloured = tuple[Mesh, Colour | None]
+WHITE = (1.0, 1.0, 1.0)  # a texture has its own colours
 
 
 def shapes_of_file(
@@ -69,8 +72,8 @@ def _urdf(document: Document, folders: Sequence[str | Path], what: str) -> tuple
             for shape in geometry if geometry is not None else ():
                 R, p = _origin(visual)
                 for kind, turn, shift, size, mesh, colour in _primitive(shape, meshes, missing):
-                    at = R @ shift + p
-                    found.append(Piece(link.get("name", ""), kind, size, at, R @ turn, own or colour, mesh))
+                    mesh = mesh and mesh._replace(uv=None, image=None) if own else mesh
+                    found.append(Piece(link.get("name", ""), kind, size, R @ shift + p, R @ turn, own or colour, mesh))
     return found, [f"{count} {what}" for what, count in missing.items()] + meshes.notes
 
 
@@ -123,11 +126,7 @@ def _origin(visual: Element) -> tuple[FloatArray, FloatArray]:
     origin = visual.find("origin")
     if origin is None:
         return np.eye(3), np.zeros(3)
-    (cr, cp, cy), (sr, sp, sy) = (f(_numbers(origin, "rpy", 3, 0.0)) for f in (np.cos, np.sin))
-    Rz = np.array([[cy, -sy, 0.0], [sy, cy, 0.0], [0.0, 0.0, 1.0]])
-    Ry = np.array([[cp, 0.0, sp], [0.0, 1.0, 0.0], [-sp, 0.0, cp]])
-    Rx = np.array([[1.0, 0.0, 0.0], [0.0, cr, -sr], [0.0, sr, cr]])
-    return Rz @ Ry @ Rx, _numbers(origin, "xyz", 3, 0.0)
+    return rpy_matrix(_numbers(origin, "rpy", 3, 0.0)), _numbers(origin, "xyz", 3, 0.0)
 
 
 class Meshes:
@@ -157,7 +156,7 @@ class Meshes:
         if path is None:
             return self.lose(OUTSIDE if found else "no such file here", name)
         try:
-            return [(coarser(mesh), colour) for mesh, colour in read_mesh(path)]
+            return [(simplified(mesh), colour) for mesh, colour in read_mesh(path)]
         except Exception as error:  # readers of meshes raise anything
             return self.lose(f"cannot be read: {short(str(error), 100)}", name)
 
@@ -181,9 +180,9 @@ class Meshes:
 
 
 def read_mesh(path: Path) -> list[Coloured]:
-    """Triangles of a file, by trimesh: a mesh for each colour, at its place. Archives are not unpacked.
+    """Triangles of a file, by trimesh: a mesh for each colour and each texture, at its place.
 
-    What the file refers to is read from its own folder only (by trimesh).
+    What the file refers to is read from its own folder only (by trimesh). Archives are not unpacked.
     """
     import trimesh
 
@@ -194,28 +193,42 @@ def read_mesh(path: Path) -> list[Coloured]:
         raise ValueError(f"it is larger than {LARGEST_MESH >> 20} MB")
     if kind in ("glb", "gltf"):
         check_accessors(path.read_bytes())
-    found: dict[Colour | None, list[Any]] = {}
-    for part in trimesh.load_scene(path).dump():
-        if len(getattr(part, "faces", ())):
-            found.setdefault(_colour_of(part), []).append(part)
-    joined: list[tuple[Any, Any]] = [(trimesh.util.concatenate(parts), colour) for colour, parts in found.items()]
-    meshes = [(Mesh(np.asarray(x.vertices, float), np.asarray(x.faces, np.int64)), colour) for x, colour in joined]
+    meshes: list[Coloured] = []
+    plain: dict[Colour | None, list[Any]] = {}
+    for part in cast(list[Any], trimesh.load_scene(path).dump()):
+        if not len(getattr(part, "faces", ())):
+            continue
+        if (image := _texture(part)) is not None:
+            corners, faces = np.asarray(part.vertices, float), np.asarray(part.faces, np.int64)
+            meshes.append((Mesh(corners, faces, np.asarray(part.visual.uv, float), image), WHITE))
+        else:
+            plain.setdefault(_colour_of(part), []).append(part)
+    for colour, parts in plain.items():
+        joined: Any = trimesh.util.concatenate(parts)
+        joined.merge_vertices(merge_tex=True, merge_norm=True)
+        meshes.append((Mesh(np.asarray(joined.vertices, float), np.asarray(joined.faces, np.int64)), colour))
     if not meshes or not all(np.isfinite(mesh.vertices).all() for mesh, _ in meshes):
         raise ValueError("it has no triangles, or no finite ones")
     return meshes
 
 
+def _texture(mesh: Any) -> npt.NDArray[np.uint8] | None:
+    """The image of a mesh of trimesh, if it has one and places in it."""
+    material, uv = getattr(mesh.visual, "material", None), getattr(mesh.visual, "uv", None)
+    image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
+    if image is None or uv is None or len(uv) != len(mesh.vertices) or not np.isfinite(uv).all():
+        return None
+    image = image.convert("RGB")
+    image.thumbnail((MOST_TEXELS, MOST_TEXELS))
+    return np.asarray(image)
+
+
 def _colour_of(mesh: Any) -> Colour | None:
-    """The colour of a mesh of trimesh: that of its material, the mean of its texture, or that of most of its faces."""
+    """The colour of a mesh of trimesh: that of its material, or of most of its faces."""
     visual = mesh.visual
     if not visual.defined:
         return None
-    material = getattr(visual, "material", None)
-    image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
-    if image is not None:
-        r, g, b = np.asarray(image.convert("RGB"), float).reshape(-1, 3).mean(axis=0).tolist()
-    else:
-        r, g, b, _ = np.asarray((material or visual).main_color, float).tolist()
+    r, g, b, _ = np.asarray((getattr(visual, "material", None) or visual).main_color, float).tolist()
     return (r / 255, g / 255, b / 255) if r + g + b else None  # exporters write black for a texture they do not know
 
 
@@ -229,26 +242,23 @@ def check_accessors(content: bytes) -> None:
         raise ValueError(f"it claims {numbers:,} numbers")
 
 
-def coarser(mesh: Mesh, most: int = MOST_FACES) -> Mesh:
-    """The mesh, or one of at most about so many faces: vertices in one cell of a grid become their mean."""
-    found = mesh
-    low, span = mesh.vertices.min(axis=0), max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-12)
-    for cells in (500, 350, 250, 180, 120, 80, 50, 30):  # cells of the first ones are too small to be seen
-        if len(found.faces) <= most:
-            break
-        key = np.minimum(((mesh.vertices - low) / span * cells).astype(np.int64), cells)
-        _, place = np.unique(key @ [1, 1000, 1000000], return_inverse=True)
-        place = place.ravel()
-        sums = np.stack([np.bincount(place, mesh.vertices[:, k]) for k in range(3)], axis=1)
-        faces = place[mesh.faces]
-        faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
-        found = Mesh(sums / np.bincount(place)[:, None], np.unique(faces, axis=0))
-    return found
+def simplified(mesh: Mesh, most: int = MOST_FACES) -> Mesh:
+    """The mesh, or one of about `most` faces by quadric error metrics (Garland & Heckbert 1997).
+
+    Meshes with a texture stay as they are; without the package fast-simplification all do.
+    """
+    if len(mesh.faces) <= most or mesh.image is not None or find_spec("fast_simplification") is None:
+        return mesh
+    from fast_simplification import simplify
+
+    vertices, faces = simplify(mesh.vertices, mesh.faces.astype(np.int32), target_count=most)
+    return Mesh(vertices.astype(float), faces.astype(np.int64))
 
 
 # MJCF
 
 SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(2, 8)  # mujoco.mjtGeom
+RGB, FLAT = 1, 0  # mujoco.mjtTextureRole, mjtTexture
 HIDDEN = 3  # groups from here on are not shown by MuJoCo's own viewer: they collide
 
 
@@ -263,8 +273,8 @@ def _mjcf(document: Document, folders: Sequence[str | Path], what: str) -> tuple
     for g in shown:
         R, p = quaternion_matrix(np.roll(m.geom_quat[g], -1)), m.geom_pos[g].copy()
         for kind, turn, shift, size, mesh, _ in _geom(m, g):
-            at, colour = R @ shift + p, _geom_colour(m, g)
-            found.append(Piece(names.bodies[m.geom_bodyid[g]], kind, size, at, R @ turn, colour, mesh))
+            colour = WHITE if mesh and mesh.image is not None else _geom_colour(m, g)
+            found.append(Piece(names.bodies[m.geom_bodyid[g]], kind, size, R @ shift + p, R @ turn, colour, mesh))
     left = sum(int(m.geom_type[g]) not in range(SPHERE, MESH + 1) for g in shown)
     return found, [f"{left} planes, fields or other geometries are not drawn"] * bool(left)
 
@@ -290,8 +300,27 @@ def _geom(m: Any, g: int) -> list[Any]:
     if kind == BOX:
         return [("box", eye, zero, 2 * size, None, None)]
     if kind == MESH:
-        k = int(m.geom_dataid[g])
-        vertices = m.mesh_vert[m.mesh_vertadr[k] :][: m.mesh_vertnum[k]].astype(float)
-        faces = m.mesh_face[m.mesh_faceadr[k] :][: m.mesh_facenum[k]].astype(np.int64)
-        return [("mesh", eye, zero, np.ones(3), coarser(Mesh(vertices, faces)), None)]
+        return [("mesh", eye, zero, np.ones(3), simplified(_geom_mesh(m, g)), None)]
     return []
+
+
+def _geom_mesh(m: Any, g: int) -> Mesh:
+    """The mesh of a geometry, with the texture of its material; a vertex for each place in the image that it has."""
+    k = int(m.geom_dataid[g])
+    vertices = m.mesh_vert[m.mesh_vertadr[k] :][: m.mesh_vertnum[k]].astype(float)
+    faces = m.mesh_face[m.mesh_faceadr[k] :][: m.mesh_facenum[k]].astype(np.int64)
+    texture = int(m.mat_texid[m.geom_matid[g], RGB]) if m.geom_matid[g] >= 0 else -1
+    if texture < 0 or m.mesh_texcoordadr[k] < 0 or m.tex_type[texture] != FLAT:
+        return Mesh(vertices, faces)
+    places = m.mesh_facetexcoord[m.mesh_faceadr[k] :][: m.mesh_facenum[k]].astype(np.int64)
+    pairs, corner = np.unique(np.stack([faces, places], axis=-1).reshape(-1, 2), axis=0, return_inverse=True)
+    high, wide, channels = (int(x[texture]) for x in (m.tex_height, m.tex_width, m.tex_nchannel))
+    image = m.tex_data[m.tex_adr[texture] :][: high * wide * channels].reshape(high, wide, channels)
+    uv = m.mesh_texcoord[m.mesh_texcoordadr[k] + pairs[:, 1]] * [1.0, -1.0] + [0.0, 1.0]  # from the upper left there
+    coarse = max(1, -(-max(high, wide) // MOST_TEXELS))
+    return Mesh(
+        vertices[pairs[:, 0]],
+        corner.reshape(-1, 3),
+        uv,
+        image[::coarse, ::coarse, [0, 1, 2] if channels > 2 else [0, 0, 0]],
+    )

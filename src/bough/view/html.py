@@ -123,9 +123,19 @@ def _shape(part: Shapes, sides: int) -> dict[str, Any]:
 
 
 def _mesh(mesh: Mesh) -> dict[str, Any]:
-    """Vertices are rounded to a part in 16,384 of the size, by a power of two, so that they compress."""
+    """Triangles, and a texture from its lowest row up.
+
+    Vertices are rounded to a power of two near 1 / 16,384 of the size, so that they compress.
+    """
     grain = 2.0 ** np.floor(np.log2(max(float(np.ptp(mesh.vertices)), 1e-12) / 16_384))
-    return {"vertices": packed(grain * np.rint(mesh.vertices / grain), "f4"), "faces": packed(mesh.faces, "i4")}
+    found: dict[str, Any] = {
+        "vertices": packed(grain * np.rint(mesh.vertices / grain), "f4"),
+        "faces": packed(mesh.faces, "i4"),
+    }
+    if mesh.image is not None and mesh.uv is not None:
+        high, wide = mesh.image.shape[:2]
+        found |= {"uv": packed(mesh.uv, "f4"), "image": packed(mesh.image[::-1], "u1"), "image_size": [wide, high]}
+    return found
 
 
 def _joints(scene: Scene) -> dict[str, Any]:

@@ -63,10 +63,11 @@ def picture(
     draw = compiled()[0]
     for part in (*_shapes(scene, sample or 0), *_arrows(scene, q, view, sample or 0)):
         corners, normals, shown = _triangles(part, T, fine(scene))
-        draw(camera.project(corners), normals, shown, depth, normal, colour)
+        texture = _texture(part, len(corners))
+        draw(camera.project(corners), normals, shown, *texture, depth, normal, colour)
         if camera.eye[2] > view.floor:
             corners -= np.array(LIGHT) * (np.maximum(corners[..., 2:] - view.floor, 0.0) / LIGHT[2])
-            draw(camera.project(corners), normals, shown, shade, unused, unused)
+            draw(camera.project(corners), normals, shown, *texture, shade, unused, unused)
     at = np.r_[camera.eye, camera.axes.ravel(), camera.scale]
     compiled()[1](at, np.r_[view.center[:2], view.floor, view.radius], depth, shade, normal, colour)
     small = colour.reshape(size[1], SHARPER, size[0], SHARPER, 3).mean(axis=(1, 3))
@@ -102,6 +103,15 @@ def _triangles(part: Shapes, T: FloatArray, sides: int) -> tuple[FloatArray, Flo
     turned = normals.reshape(-1, 3) @ (A / size[:, None]).transpose(0, 2, 1)  # their lengths are nobody's business
     shown = np.repeat(part.colour, len(mesh.faces), axis=0)
     return placed.reshape(-1, 3, 3), turned.reshape(-1, 3, 3), shown
+
+
+def _texture(part: Shapes, count: int) -> tuple[FloatArray, FloatArray]:
+    """Places of the corners (t, 3, 2), none negative, in an image (h, w, 3), from its lowest row up; or in white."""
+    mesh = part.mesh
+    if mesh is None or mesh.image is None or mesh.uv is None:
+        return np.zeros((count, 3, 2)), np.ones((1, 1, 3))
+    uv = mesh.uv - np.floor(mesh.uv.min(axis=0))  # images repeat
+    return np.tile(uv[mesh.faces], (len(part), 1, 1)), np.ascontiguousarray(mesh.image[::-1] / 255.0)
 
 
 def corner_normals(mesh: Mesh) -> FloatArray:

@@ -12,9 +12,15 @@ INK = (0.46, 0.49, 0.54)  # of the grid
 TOP, BOTTOM = (0.935, 0.945, 0.957), (0.945, 0.932, 0.902)  # of the background
 
 
-def triangles(points: Any, normals: Any, colours: Any, depth: Any, normal: Any, colour: Any) -> None:
-    """Corners (t, 3, 3) in pixels and one over their distance, into the buffers where they are nearest."""
+def triangles(
+    points: Any, normals: Any, colours: Any, uv: Any, image: Any, depth: Any, normal: Any, colour: Any
+) -> None:
+    """Corners (t, 3, 3) in pixels and one over their distance, into the buffers where they are nearest.
+
+    Colours (t, 3) are multiplied by the image (h, w, 3), from its lowest row up, at uv (t, 3, 2), none negative.
+    """
     high, wide = depth.shape
+    rows, columns, _ = image.shape
     for t in range(len(points)):
         x0, y0, z0 = points[t, 0, 0], points[t, 0, 1], points[t, 0, 2]
         x1, y1, z1 = points[t, 1, 0], points[t, 1, 1], points[t, 1, 2]
@@ -37,9 +43,13 @@ def triangles(points: Any, normals: Any, colours: Any, depth: Any, normal: Any, 
                 z = a * z0 + b * z1 + c * z2
                 if z > depth[j, i]:
                     depth[j, i] = z
+                    # textures are linear in space, and so over z in the picture
+                    across = (a * z0 * uv[t, 0, 0] + b * z1 * uv[t, 1, 0] + c * z2 * uv[t, 2, 0]) / z
+                    along = (a * z0 * uv[t, 0, 1] + b * z1 * uv[t, 1, 1] + c * z2 * uv[t, 2, 1]) / z
+                    row, column = int(rows * along) % rows, int(columns * across) % columns
                     for k in range(3):
                         normal[j, i, k] = a * normals[t, 0, k] + b * normals[t, 1, k] + c * normals[t, 2, k]
-                        colour[j, i, k] = colours[t, k]
+                        colour[j, i, k] = colours[t, k] * image[row, column, k]
 
 
 def light(camera: Any, view: Any, depth: Any, shade: Any, normal: Any, colour: Any) -> None:

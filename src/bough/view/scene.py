@@ -109,7 +109,9 @@ class Scene:
     def by_branch(self) -> Scene:
         """The same scene in the colours of branches, whatever materials say."""
         own = np.vstack([self.colours, GREY])  # the world's comes last
-        return replace(self, shapes=[replace(part, colour=own[part.body]) for part in self.shapes])
+        bare = [part.mesh and part.mesh._replace(uv=None, image=None) for part in self.shapes]
+        shown = zip(self.shapes, bare, strict=True)
+        return replace(self, shapes=[replace(part, colour=own[part.body], mesh=mesh) for part, mesh in shown])
 
     def ghost(self) -> Scene:
         """The same scene in pale colours, to be compared with: `scene.beside(other.ghost())`."""

@@ -87,7 +87,7 @@ def simulate(
     from bough.dynamics import Dynamics
     from bough.dynamics.stepping import INTEGRATORS, integrator_named
     from bough.errors import NumericalError
-    from bough.simulate import rollout
+    from bough.simulate import default_gains, rollout
 
     check_recording(record)
     model, forces = source.model(), [placed_force(text) for text in force]
@@ -97,7 +97,7 @@ def simulate(
     springs, dampers = rest, rest
     if controller is Controller.pd:
         explicit = None if INTEGRATORS[integrator_named(integrator)].is_implicit else dt
-        springs, dampers = gains_of(Dynamics(model), q, kp, kd, explicit)
+        springs, dampers = default_gains(Dynamics(model), q, kp, kd, explicit)
     held = damped(model, dampers, "damping" in without)
     dynamics = Dynamics(held)
     options: dict[str, Any] = {
@@ -192,33 +192,6 @@ def law(
         return tau
 
     return torque
-
-
-def gains_of(
-    dynamics: Dynamics, q: FloatArray, kp: float | None, kd: float | None, dt: float | None
-) -> tuple[FloatArray, FloatArray]:
-    """Gains of all freedoms, zero where there is no motor; those that are not given suit the weight at q.
-
-    With I, the largest moment of inertia in H, and r = sqrt(I / M), a joint gives way by a tenth of a radian under a
-    moment M g r, and a slide by a hundredth of r under M g; kd is critical for a pendulum of length r that stands on
-    such a joint. Where all forces are explicit, in steps of dt, they are what the inertia of each joint bears.
-    """
-    import numpy as np
-
-    from bough.joints import JOINTS, PRIMITIVES
-
-    model = dynamics.model
-    axes = [k for joint in model.joints for name in JOINTS[joint.type] for k in PRIMITIVES[name].axes]
-    slides, mass, g = np.array(axes) >= 3, model.total_mass, float(np.linalg.norm(model.gravity)) or 9.81
-    largest = float(np.diag(dynamics.mass_matrix(q))[~slides].max(initial=0.0))
-    reach = (largest / mass) ** 0.5 if largest > 0.0 and mass > 0.0 else 1.0
-    stiffness = np.where(slides, 100.0 / reach, 10.0 * reach) * mass * g if kp is None else np.full(model.nv, kp)
-    damping = 2.0 * (reach / (10.0 * g)) ** 0.5 * stiffness if kd is None else np.full(model.nv, kd)
-    if dt is not None:
-        bears = 1.0 / np.diag(dynamics.inverse_mass_matrix(q)) / dt
-        stiffness = np.minimum(stiffness, 0.05 / dt * bears) if kp is None else stiffness
-        damping = np.minimum(damping, 0.2 * bears) if kd is None else damping
-    return model.actuated * stiffness, model.actuated * damping
 
 
 def damped(model: Model, dampers: FloatArray, alone: bool) -> Model:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bough.app.commands.simulate import Touching, contacts_of
 from bough.app.shell import Json, note, say, show_json, working
 from bough.app.source import Source, of_model
 
@@ -33,6 +34,7 @@ def view(
     sample: Annotated[int | None, typer.Option(min=0, help="Which sample of a recording a screenshot shows.")] = None,
     state: Annotated[int, typer.Option(min=0, help="Which of many recorded states.")] = 0,
     size: Annotated[str, typer.Option(help="WIDTHxHEIGHT of a screenshot or video, in pixels.")] = "1280x800",
+    contact: Touching = [],  # noqa: B006
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the live view listens, on this machine.")] = 8080,
     json: Json = False,
 ) -> None:
@@ -78,7 +80,7 @@ def view(
     if not written:
         from bough.view import live
 
-        live.serve(found, port, announce=note if json else say)
+        live.serve(found, port, note if json else say, contacts_of(contact, 0.0, 0.8))
 
 
 def scene(source: Source, of: str | None, state: int) -> Scene:

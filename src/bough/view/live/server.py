@@ -10,20 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from bough.errors import BoughError, MissingExtraError, OptionError, required
+from bough.errors import MissingExtraError, OptionError, required
+from bough.simulate import Contacts
 from bough.types import FloatArray
-from bough.view.live.access import Access, escape_markdown
+from bough.view.live.access import Access
 from bough.view.live.panels import MOST_SLIDERS, Ellipsoids, Sliders, ellipsoids, show_facts
 from bough.view.live.play import Player
-from bough.view.live.settle import Settling
+from bough.view.live.run import Run
 from bough.view.live.stage import Stage
-from bough.view.scene import Motion, Scene
+from bough.view.scene import Scene
 
 
 class Live:
-    """A scene in the browser: `address` says where. `close` ends it; in a `with` block that is done by itself."""
+    """A scene in the browser: `address` says where. `close` ends it; in a `with` block that is done by itself.
 
-    def __init__(self, scene: Scene, port: int = 8080) -> None:
+    `contacts` are those of simulations in it; without, a floating robot stands on the ends of its limbs.
+    """
+
+    def __init__(self, scene: Scene, port: int = 8080, contacts: Contacts | None = None) -> None:
         viser = required("viser", "viewer", "a live view")
         self.access = Access()
         try:
@@ -37,11 +41,11 @@ class Live:
             raise MissingExtraError(
                 "this version of viser starts its server in a way that cannot be guarded: use another"
             )
-        self.scene, self.q = scene, np.array(scene.q)
+        self.scene, self.q, self.contacts = scene, np.array(scene.q), contacts
         self.stage = Stage(self.server, scene)
         self.ellipsoids: Ellipsoids | None = None
         self.player: Player | None = None
-        self.settling: Settling | None = None
+        self.run: Run | None = None
         self._panels()
 
     @property
@@ -51,39 +55,33 @@ class Live:
 
     def _panels(self) -> None:
         self.server.gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
-        # a robot is moved by hand, a linkage settles
-        first, last = self._slide, self._settle
-        if self.scene.model.nv > MOST_SLIDERS:
-            first, last = last, first
-        first() if self.scene.motion is None else self._play(self.scene.motion)
+        if self.scene.motion is not None:
+            self.player = Player(self.server, self.scene.motion, self.show, self.scene.links)
+        else:
+            # a robot is moved by hand, a linkage settles
+            parts = [self._slide, self._simulate]
+            for part in parts if self.scene.model.nv <= MOST_SLIDERS else parts[::-1]:
+                part()
         self.ellipsoids = ellipsoids(self.server, self.stage)
         show_facts(self.server, self.scene)
-        if self.scene.motion is None:
-            last()
-        if self.settling is not None:
-            self.settling.run.on_update(lambda _: self._rest())
-
-    def _play(self, motion: Motion) -> None:
-        self.player = Player(self.server, motion, self.show, self.scene.links)
+        if self.run is not None:
+            self.run.run.on_update(lambda _: self._rest())
 
     def _slide(self) -> None:
         self.sliders = Sliders(self.server, self.stage, self._moved)
 
-    def _settle(self) -> None:
-        try:
-            self.settling = Settling(self.server, self.stage, self.show)
-        except BoughError as error:
-            self.server.gui.add_markdown(f"*it does not settle adaptively: {escape_markdown(error)}*")
+    def _simulate(self) -> None:
+        self.run = Run(self.server, self.stage, self.show, self.contacts)
 
     def _moved(self, q: FloatArray) -> None:
         """By a slider: between two steps, so that the next one goes on from there."""
-        with self.settling.lock if self.settling is not None else nullcontext():
+        with self.run.lock if self.run is not None else nullcontext():
             self.show(q)
 
     def _rest(self) -> None:
         """When it has stopped, and the last step is drawn, sliders follow."""
-        if self.settling is not None and not self.settling.run.value:
-            with self.settling.lock:
+        if self.run is not None and not self.run.run.value:
+            with self.run.lock:
                 pass
             self.sliders.rest()
 
@@ -97,7 +95,7 @@ class Live:
 
     def close(self) -> None:
         """End the server."""
-        for part in (self.player, self.settling):
+        for part in (self.player, self.run):
             if part is not None:
                 part.close()
         with redirect_stdout(sys.stderr):
@@ -110,9 +108,11 @@ class Live:
         self.close()
 
 
-def serve(scene: Scene, port: int = 8080, announce: Callable[[str], None] | None = None) -> None:
+def serve(
+    scene: Scene, port: int = 8080, announce: Callable[[str], None] | None = None, contacts: Contacts | None = None
+) -> None:
     """Show a scene until it is interrupted."""
-    with Live(scene, port) as live:
+    with Live(scene, port, contacts) as live:
         if announce is not None:
             announce(f"{scene.title} at {live.address} (control-C ends it)")
         with suppress(KeyboardInterrupt):

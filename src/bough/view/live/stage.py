@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, wraps
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -88,6 +89,18 @@ class Stage:
         own[:, :3, :3], own[:, :3, 3] = model.frames.R[numbers], model.frames.p[numbers]
         return numbers, np.asarray(model.frames.body)[numbers], np.linalg.inv(own), Dynamics(model, general=True)
 
+    def on_drag(self, act: Callable[[str, int, FloatArray, FloatArray], None]) -> None:
+        """Call `act(phase, body, start, end)`, both points in the world, while somebody drags a body and holds ctrl."""
+        for part in self.parts:
+
+            @part.handle.on_drag("left", modifier="cmd/ctrl")  # type: ignore[untyped-decorator]
+            async def dragged(event: Any, body: Any = part.part.body) -> None:
+                act(
+                    event.phase,
+                    int(body[event.instance_index]),
+                    *map(np.array, (event.start_position, event.end_position)),
+                )
+
     def push(self, T: FloatArray, sample: int = 0) -> None:
         """Draw the forces of the scene as they are at a sample."""
         found = self.scene.arrows
@@ -116,17 +129,23 @@ class _Part:
     """Pieces of one geometry."""
 
     def __init__(self, server: Any, name: str, part: Shapes, sides: int) -> None:
-        mesh = creased(part.mesh) if part.mesh else unit(part.kind, sides)
+        mesh = part.mesh or unit(part.kind, sides)
+        mesh = creased(mesh) if part.mesh and mesh.image is None else mesh
         self.part, self.colour = part, (255 * np.clip(part.colour, 0.0, 1.0)).astype(np.uint8)
         size = np.linalg.norm(part.placement[:, :, :3], axis=1)
         # a mirrored mesh keeps its handedness in the size of one axis
         size[:, 0] *= np.where(np.linalg.det(part.placement[:, :, :3]) < 0.0, -1.0, 1.0)
         self.size, self.R = size, part.placement[:, :, :3] / np.where(np.abs(size) > 0.0, size, 1.0)[:, None, :]
-        self.handle = server.scene.add_batched_meshes_simple(
-            name, mesh.vertices, mesh.faces, np.tile([1.0, 0.0, 0.0, 0.0], (len(part), 1)), np.zeros((len(part), 3)),
-            batched_scales=size, batched_colors=self.colour, side="double", flat_shading=part.kind == "box",
+        places = (np.tile([1.0, 0.0, 0.0, 0.0], (len(part), 1)), np.zeros((len(part), 3)))
+        self.lit, self.textured = False, mesh.image is not None
+        self.handle = (
+            server.scene.add_batched_meshes_trimesh(name, textured(mesh), *places, batched_scales=size)
+            if self.textured
+            else server.scene.add_batched_meshes_simple(
+                name, mesh.vertices, mesh.faces, *places, batched_scales=size, batched_colors=self.colour,
+                side="double", flat_shading=part.kind == "box",
+            )
         )  # fmt: skip
-        self.lit = False
 
     def move(self, T: FloatArray, active: Any) -> None:
         body = self.part.body
@@ -134,6 +153,8 @@ class _Part:
         center = np.einsum("kij,kj->ki", own[:, :, :3], self.part.placement[:, :, 3]) + own[:, :, 3]
         self.handle.batched_positions = center.astype(np.float32)
         self.handle.batched_wxyzs = quaternions(own[:, :, :3] @ self.R).astype(np.float32)
+        if self.textured:  # keeps its colours
+            return
         if active is not None:
             moves = (np.asarray(active)[np.maximum(body, 0)] & (body >= 0))[:, None]
             self.handle.batched_colors, self.lit = np.where(moves, ACTIVE, RESTING).astype(np.uint8), True
@@ -142,6 +163,15 @@ class _Part:
         elif self.lit:
             self.handle.batched_colors, self.lit = self.colour, False
             self.handle.batched_scales = self.size.astype(np.float32)
+
+
+def textured(mesh: Mesh) -> Any:
+    """A mesh of trimesh with its texture."""
+    trimesh: Any = import_module("trimesh")
+    from PIL import Image
+
+    visual = trimesh.visual.TextureVisuals(uv=mesh.uv, image=Image.fromarray(np.asarray(mesh.image)))
+    return trimesh.Trimesh(mesh.vertices, mesh.faces, visual=visual, process=False)
 
 
 def creased(mesh: Mesh) -> Mesh:

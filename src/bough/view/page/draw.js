@@ -15,11 +15,12 @@ class Stage {
     const gl = canvas.getContext("webgl2", { antialias: false, stencil: true, preserveDrawingBuffer: true });
     if (!gl) throw new Error("this browser has no WebGL 2");
     this.gl = gl;
-    this.program = this.compile(VERTEX, FRAGMENT, ["camera", "bodies", "pieces", "batch", "light", "shadow", "eye", "adaptive"]);
+    this.program = this.compile(VERTEX, FRAGMENT, ["camera", "bodies", "pieces", "batch", "light", "shadow", "eye", "adaptive", "image"]);
     this.wire = this.compile(WIRE_VERTEX, WIRE_FRAGMENT, ["camera", "bodies", "pieces", "batch", "adaptive"]);
     this.floor = this.compile(GROUND_VERTEX, GROUND_FRAGMENT, ["camera", "ground", "spacing"]);
     this.square = this.geometry(corners(new Float32Array([-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0]), new Int32Array([0, 1, 2, 0, 2, 3])));
     this.smooth = [0, 1, 2].map((k) => (k ? gl.createRenderbuffer() : gl.createFramebuffer())); // with colours and depths
+    this.white = this.image(new Uint8Array([255, 255, 255]), [1, 1]);
     this.parts = [];
     this.adaptive = 0;
   }
@@ -59,6 +60,16 @@ class Stage {
     return texture;
   }
 
+  /** A texture of a mesh, rows of pixels from the lowest. */
+  image(pixels, [wide, high]) {
+    const gl = this.gl, texture = gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGB, wide, high, 0, gl.RGB, gl.UNSIGNED_BYTE, pixels);
+    gl.generateMipmap(gl.TEXTURE_2D);
+    return texture;
+  }
+
   /** World placements, twelve numbers a body, and how active each body is, 0 to 1. */
   move(world, active) {
     const gl = this.gl, table = this.table, n = world.length / 12;
@@ -72,13 +83,14 @@ class Stage {
   }
 
   /** A geometry, as many times over as pieces go into an instance. */
-  geometry({ points, normals, order }, times = 1) {
+  geometry({ points, normals, order, places = [] }, times = 1) {
     const gl = this.gl, vao = gl.createVertexArray();
     const one = points.length / 3, slot = Float32Array.from({ length: one * times }, (_, k) => Math.floor(k / one));
     const index = Uint32Array.from({ length: order.length * times }, (_, k) => order[k % order.length] + one * Math.floor(k / order.length));
     const again = (array) => Float32Array.from({ length: array.length * times }, (_, k) => array[k % array.length]);
     gl.bindVertexArray(vao);
-    [[again(points), 3], [again(normals), 3], [slot, 1]].forEach(([array, size], place) => {
+    [[again(points), 3], [again(normals), 3], [slot, 1], [again(places), 2]].forEach(([array, size], place) => {
+      if (!array.length) return;
       gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
       gl.bufferData(gl.ARRAY_BUFFER, array, gl.STATIC_DRAW);
       gl.enableVertexAttribArray(place);
@@ -91,9 +103,10 @@ class Stage {
   }
 
   /** Pieces of one geometry; returns what `replace` takes to move them. Many of them have a plain stand-in, by kind. */
-  add({ vertices, faces, body, placement, colour, kind }) {
+  add({ vertices, faces, body, placement, colour, kind, uv, image, image_size }) {
     const pieces = body.length, many = pieces > MANY, batch = many ? BATCH : 1;
-    const part = { ...this.geometry(corners(vertices, faces), batch), pieces, many, batch, body, colour };
+    const part = { ...this.geometry(corners(vertices, faces, uv), batch), pieces, many, batch, body, colour };
+    if (image) part.image = this.image(image, image_size);
     part.low = [0, 1, 2].map((k) => vertices.reduce((x, v, j) => (j % 3 === k ? Math.min(x, v) : x), Infinity));
     part.high = [0, 1, 2].map((k) => vertices.reduce((x, v, j) => (j % 3 === k ? Math.max(x, v) : x), -Infinity));
     if (many && ["cylinder", "cone", "sphere"].includes(kind)) {
@@ -143,6 +156,7 @@ class Stage {
     gl.uniform1f(at.adaptive, this.adaptive);
     gl.uniform1i(at.bodies, 0);
     gl.uniform1i(at.pieces, 1);
+    gl.uniform1i(at.image, 2);
     gl.bindTexture(gl.TEXTURE_2D, this.texture);
     if (eye[2] > view.floor && quality.shadows) this.shadows(at, view, quality);
     gl.uniform4f(at.shadow, view.floor, 0, 0, 0);
@@ -207,6 +221,8 @@ class Stage {
     gl.bindVertexArray(vao);
     gl.activeTexture(gl.TEXTURE1);
     gl.bindTexture(gl.TEXTURE_2D, part.texture);
+    gl.activeTexture(gl.TEXTURE2);
+    gl.bindTexture(gl.TEXTURE_2D, (!part.plain && part.image) || this.white);
     gl.uniform2i(at.batch, part.batch, shown);
     gl.drawElementsInstanced(mode, count, gl.UNSIGNED_INT, 0, Math.ceil(shown / part.batch));
     gl.bindVertexArray(null);
@@ -228,8 +244,8 @@ class Stage {
   }
 }
 
-/** Corners of triangles with normals that are smooth but across edges; corners that are alike are kept once. */
-function corners(vertices, faces) {
+/** Corners of triangles with smooth normals, except across edges, and places in a texture; equal corners are kept once. */
+function corners(vertices, faces, uv) {
   const count = faces.length / 3, face = new Float32Array(faces.length);
   for (let t = 0; t < count; t++) {
     const [a, b, c] = [0, 1, 2].map((k) => 3 * faces[3 * t + k]);
@@ -238,7 +254,7 @@ function corners(vertices, faces) {
   }
   const around = Array.from({ length: vertices.length / 3 }, () => []);
   faces.forEach((v, k) => around[v].push((k / 3) | 0));
-  const points = [], normals = [], order = new Uint32Array(faces.length), known = new Map();
+  const points = [], normals = [], places = [], order = new Uint32Array(faces.length), known = new Map();
   faces.forEach((v, k) => {
     const t = 3 * ((k / 3) | 0), own = face.subarray(t, t + 3), size = Math.hypot(...own) || 1;
     let n = [0, 0, 0];
@@ -253,8 +269,9 @@ function corners(vertices, faces) {
       known.set(key, known.size);
       points.push(...vertices.subarray(3 * v, 3 * v + 3));
       normals.push(...n);
+      if (uv) places.push(uv[2 * v], uv[2 * v + 1]);
     }
     order[k] = known.get(key);
   });
-  return { points: Float32Array.from(points), normals: Float32Array.from(normals), order };
+  return { points: Float32Array.from(points), normals: Float32Array.from(normals), places: Float32Array.from(places), order };
 }

@@ -14,14 +14,17 @@ uniform vec4 shadow; // floor, on or off, faint
 layout(location=0) in vec3 position;
 layout(location=1) in vec3 normal;
 layout(location=2) in float slot;
+layout(location=3) in vec2 uv;
 vec4 texel(int k) { return texelFetch(bodies, ivec2(k % ${WIDE}, k / ${WIDE}), 0); }
 vec4 piece(int k) { return texelFetch(pieces, ivec2(k % ${WIDE}, k / ${WIDE}), 0); }
 `;
 
 const VERTEX = COMMON + `
 out vec3 at, facing, tint;
+out vec2 place;
 out float state;
 void main() {
+  place = uv;
   int own = gl_InstanceID * batch.x + int(slot);
   if (own >= batch.y) { at = facing = tint = vec3(0); state = 0.0; gl_Position = vec4(0, 0, 2, 1); return; }
   vec4 row0 = piece(4 * own), row1 = piece(4 * own + 1), row2 = piece(4 * own + 2), colour = piece(4 * own + 3);
@@ -46,7 +49,9 @@ precision highp float;
 uniform vec3 eye, light;
 uniform vec4 shadow;
 uniform float adaptive;
+uniform sampler2D image; // white where a mesh has no texture
 in vec3 at, facing, tint;
+in vec2 place;
 in float state;
 out vec4 colour;
 void main() {
@@ -58,7 +63,7 @@ void main() {
   float rim = pow(1.0 - max(dot(n, e), 0.0), 3.0);
   // joints that move in this step glow, the others fade
   float on = state < -0.5 ? 0.0 : adaptive;
-  vec3 base = mix(tint, vec3(0.50, 0.55, 0.62), on * 0.85 * (1.0 - state));
+  vec3 base = mix(tint * texture(image, place).rgb, vec3(0.50, 0.55, 0.62), on * 0.85 * (1.0 - state));
   base = mix(base, vec3(0.98, 0.36, 0.05), on * state);
   vec3 lit = base * (0.50 * mix(vec3(0.72, 0.70, 0.68), vec3(1.0, 1.02, 1.06), sky) + 0.62 * sun);
   colour = vec4(lit + 0.14 * shine + 0.10 * rim, 1);

@@ -22,6 +22,7 @@ function show_tools(element, state, changed) {
     switches.push(toggle("colours of branches", (on) => state.parts.forEach((part) => {
       part.material ??= part.colour;
       part.colour = on ? branch_colour(part, content) : part.material;
+      part.plain = on;
       stage.replace(part, part.placement);
     })));
   }
