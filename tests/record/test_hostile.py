@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bough
-from bough.app.measured import measurements
+from bough.app.commands.identify import measurements
 from bough.errors import BoughError, RecordingError
 from bough.record import write_arrays, write_table
 from bough.simulate import Recording, rollout

@@ -13,6 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import bough
+from bough.errors import OptionError
 from bough.opspace import OperationalSpace, position
 from bough.view import scene
 
@@ -112,17 +113,10 @@ def test_a_linkage_settles_before_it_is_moved_by_hand(port):
         assert not live.sliders.folder.expand_by_default
 
 
-def test_a_recording_is_played(port):
-    model = bough.zoo.chain(20)
-    q = np.zeros((10, 20))
-    q[:, 3] = np.arange(10) / 10
-    found = scene(model).playing(np.arange(10) / 20, q, {"bound": np.ones(10)}, adaptive=True)
-    with Live(found, port) as live:
-        live.player.bar.value = 4
-        until(lambda: live.q[3] == pytest.approx(0.4))
-        assert "bound" in live.player.text.content
-        live.player.play.value = True
-        until(lambda: live.q[3] > 0.6)
+def test_a_motion_is_refused(port):
+    model = bough.zoo.chain(3)
+    with pytest.raises(OptionError, match="played in a page"):
+        Live(scene(model).playing(np.arange(2.0), np.zeros((2, 3))), port)
 
 
 def settling(live):

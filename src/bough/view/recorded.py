@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import ModelError, RecordingError, short
+from bough.errors import BoughError, ModelError, OptionError, RecordingError, short
 from bough.model import Model
 from bough.record import check_samples, read_arrays, table_facts
 from bough.simulate import ContactPoint, Contacts, Recording
@@ -39,7 +39,7 @@ class Recorded(NamedTuple):
 def read_motion(path: str | Path, state: int = 0) -> Recorded:
     """The recording in a file; of one with many states, number `state`."""
     path = Path(path)
-    arrays, facts = _npz(path) if path.suffix == ".npz" else _parquet(path, state)
+    arrays, facts = _npz(path) if path.suffix == ".npz" else (read_columns(path, state), table_facts(path)[0])
     if "time" not in arrays or "q" not in arrays or not arrays["time"].size:
         raise RecordingError(f"{short(str(path))!r} has no times and configurations to play (record with q)")
     check_samples(path, arrays, ("time", "q", "v", "tau", "contact_force", "joints", "bound", "seconds"))
@@ -104,33 +104,49 @@ def _npz(path: Path) -> tuple[Arrays, dict[str, str]]:
     return arrays, facts
 
 
-def _parquet(path: Path, state: int) -> tuple[Arrays, dict[str, str]]:
-    facts, _ = table_facts(path)
-    from pyarrow import parquet
+def read_columns(path: Path, state: int | None = 0) -> Arrays:
+    """Arrays q, v, qdd, tau and contact_force from columns q0, q1, ... of a .csv or .parquet file, others as they are.
 
+    Of a file with many states it is number `state`; None refuses many.
+    """
     try:
-        table = parquet.read_table(path)
-        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-        return _of_state(path, columns, state), facts
-    except RecordingError:
+        return _gathered(path, _csv(path) if path.suffix == ".csv" else _parquet(path), state)
+    except BoughError:
         raise
-    except (OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
-        raise RecordingError(f"{short(str(path))!r} is damaged: {error}") from None
+    except (OSError, ValueError, TypeError, KeyError, IndexError, NotImplementedError) as error:
+        raise RecordingError(f"{short(str(path))!r} is damaged, or no table of numbers with names: {error}") from None
 
 
-def _of_state(path: Path, columns: Arrays, state: int) -> Arrays:
-    """The arrays of one state from columns q0, q1, ... or from lists."""
-    arrays: Arrays = {
-        name: column for name, column in columns.items() if name in ("joints", "bound", "seconds", "time")
-    }
-    if "q" in columns:  # one list a sample
-        return arrays | {"q": np.array([np.asarray(row, float) for row in columns["q"]])}
-    mine = columns["state"] == state if "state" in columns else np.ones(len(columns.get("time", ())), bool)
+def _gathered(path: Path, columns: Arrays, state: int | None) -> Arrays:
+    states = columns.pop("state", np.zeros(len(next(iter(columns.values()), ()))))
+    if state is None and len(np.unique(states)) > 1:
+        raise OptionError(f"{short(str(path))!r} has the motions of many states: give one")
+    mine = states == (state or 0)
     if not mine.any():
         raise RecordingError(f"{short(str(path))!r} has no state {state}")
-    for name in ("q", "v", "tau", "contact_force"):
+    arrays: Arrays = {}
+    if "q" in columns:  # one list a sample
+        arrays["q"] = np.array([np.asarray(row, float) for row in columns.pop("q")])[mine]
+    for name in ("q", "v", "qdd", "tau", "contact_force"):
         own = sorted((int(c[len(name) :]), c) for c in columns if re.fullmatch(name + r"\d+", c))
         if own:
-            found = np.stack([columns[c][mine] for _, c in own], axis=1)
+            found = np.stack([columns.pop(c)[mine] for _, c in own], axis=1)
             arrays[name] = found.reshape(len(found), -1, 3) if name == "contact_force" else found
-    return arrays | {"time": columns["time"][mine]}
+    return arrays | {name: column[mine] for name, column in columns.items() if column.dtype.kind in "fiub"}
+
+
+def _parquet(path: Path) -> Arrays:
+    table_facts(path)  # refuses a file that is cut short
+    from pyarrow import parquet
+
+    table = parquet.read_table(path)
+    return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+
+
+def _csv(path: Path) -> Arrays:
+    with open(path) as file:
+        names = [word.strip().strip('"') for word in file.readline().split(",")]
+        rows = np.loadtxt(file, delimiter=",", ndmin=2)
+    if rows.shape[1] != len(names):
+        raise RecordingError(f"{short(str(path))!r} has {len(names)} names for {rows.shape[1]} columns")
+    return dict(zip(names, rows.T, strict=True))

@@ -102,6 +102,16 @@ def test_a_recording_without_its_model_says_so(run, refused, tmp_path):
 
 def test_without_a_file_it_is_live(run, monkeypatch):
     asked = []
-    monkeypatch.setattr("bough.view.live.serve", lambda scene, port, announce: asked.append((scene.title, port)))
+    monkeypatch.setattr(
+        "bough.view.live.serve", lambda scene, port, announce, contacts: asked.append((scene.title, port))
+    )
     run("view", "zoo:arm:3", "--port", "8099")
     assert asked == [("arm", 8099)]
+
+
+def test_a_recording_opens_as_a_page(run, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    run("simulate", "zoo:arm", "--duration", 0.02, "--record", "run.npz")
+    assert "plays it" in run("view", "run.npz")
+    assert opened[0].endswith("/run.html")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bough.app.shell import Json, patient, say, show_json, working
+from bough.app.shell import Json, note, patient, say, show_json, working
 from bough.app.source import Source, existing, of_model
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def identify(
 
     They are the most likely ones that are physically possible; --to writes a corrected URDF.
     """
-    from bough.app.measured import measurements
     from bough.errors import OptionError
     from bough.identification import identify as fit
     from bough.identification import write_urdf
@@ -85,3 +84,29 @@ def facts(model: Model, found: Identification, samples: int, to: Path | None) ->
         "residual": found.residual, "free_residual": found.free_residual, "values": numbers,
         "standard_errors": errors, "file": to,
     }  # fmt: skip
+
+
+def measurements(path: Path, model: Model) -> tuple[Any, ...]:
+    """q, v, qdd and tau (samples, ...); without accelerations, those that follow from velocities and times."""
+    import numpy as np
+
+    from bough.errors import RecordingError, short
+    from bough.record import check_samples, read_arrays
+    from bough.view.recorded import read_columns
+
+    where = repr(short(str(path)))
+    arrays = read_columns(path, None) if path.suffix in (".csv", ".parquet") else read_arrays(path)
+    for name in ("q", "v", "tau"):
+        if name not in arrays:
+            raise RecordingError(f"{where} has no {name!r}; it has {', '.join(sorted(arrays)) or 'nothing'}")
+    check_samples(path, arrays, ("q", "v", "tau", "qdd", "time"))
+    if "qdd" not in arrays:
+        if "time" not in arrays or len(arrays["time"]) < 3 or len(arrays["time"]) != len(arrays["v"]):
+            raise RecordingError(f"{where} has no 'qdd', and no 'time' by which to take it from v")
+        arrays["qdd"] = np.gradient(arrays["v"], arrays["time"], axis=0)
+        note("qdd is not in the file: taken from differences of v")
+    sizes = {"q": model.nq, "v": model.nv, "qdd": model.nv, "tau": model.nv}
+    for name, size in sizes.items():
+        if arrays[name].ndim != 2 or arrays[name].shape[1] != size:
+            raise RecordingError(f"{where}: {name} of {model.name!r} is (samples, {size}), got {arrays[name].shape}")
+    return tuple(np.ascontiguousarray(arrays[name], float) for name in sizes)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,7 +43,8 @@ def view(
     """Look at a model or a recording: live, as a page, or a picture.
 
     MODEL may be an .npz or .parquet file that `simulate` or `settle` recorded. Without --html,
-    --screenshot and other files it is shown live in the browser (pip install 'bough[viewer]').
+    --screenshot and other files a recording opens as a page in the browser, and a model is shown
+    live (pip install 'bough[viewer]').
     """
     from bough.record import check_folder
 
@@ -77,7 +80,12 @@ def view(
             say(f"note: {word}")
         for path in written:
             say(f"wrote {path}")
-    if not written:
+    if not written and found.motion is not None:
+        path = Path(mkdtemp(prefix="bough-")) / f"{Path(source.file).stem}.html"
+        found.save_html(path)
+        (note if json else say)(f"{path} plays it; opening it in the browser")
+        webbrowser.open(path.as_uri())
+    elif not written:
         from bough.view import live
 
         live.serve(found, port, note if json else say, contacts_of(contact, 0.0, 0.8))

@@ -1,6 +1,6 @@
 """A scene in the browser, live: served on this machine by viser (extra `viewer`).
 
-Belongs here: what sliders, players and runs do to a scene. Does not belong here: what is drawn (`bough.view`).
+Belongs here: what sliders and simulations do to a scene. Does not belong here: what is drawn (`bough.view`).
 """
 
 from __future__ import annotations

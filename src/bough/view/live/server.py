@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext, redirect_stdout, suppress
+from contextlib import redirect_stdout, suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from bough.simulate import Contacts
 from bough.types import FloatArray
 from bough.view.live.access import Access
 from bough.view.live.panels import MOST_SLIDERS, Ellipsoids, Sliders, ellipsoids, show_facts
-from bough.view.live.play import Player
 from bough.view.live.run import Run
 from bough.view.live.stage import Stage
 from bough.view.scene import Scene
@@ -28,6 +27,8 @@ class Live:
     """
 
     def __init__(self, scene: Scene, port: int = 8080, contacts: Contacts | None = None) -> None:
+        if scene.motion is not None:
+            raise OptionError("a motion is played in a page (`Scene.save_html`), not in a live view")
         viser = required("viser", "viewer", "a live view")
         self.access = Access()
         try:
@@ -41,63 +42,50 @@ class Live:
             raise MissingExtraError(
                 "this version of viser starts its server in a way that cannot be guarded: use another"
             )
-        self.scene, self.q, self.contacts = scene, np.array(scene.q), contacts
+        self.scene, self.q = scene, np.array(scene.q)
         self.stage = Stage(self.server, scene)
         self.ellipsoids: Ellipsoids | None = None
-        self.player: Player | None = None
-        self.run: Run | None = None
-        self._panels()
+        self._panels(contacts)
 
     @property
     def address(self) -> str:
         """For a browser of this machine; without its token the view does not answer."""
         return f"http://127.0.0.1:{self.server.get_port()}/?token={self.access.token}"
 
-    def _panels(self) -> None:
+    def _panels(self, contacts: Contacts | None) -> None:
         self.server.gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
-        if self.scene.motion is not None:
-            self.player = Player(self.server, self.scene.motion, self.show, self.scene.links)
-        else:
-            # a robot is moved by hand, a linkage settles
-            parts = [self._slide, self._simulate]
-            for part in parts if self.scene.model.nv <= MOST_SLIDERS else parts[::-1]:
-                part()
+        many = self.scene.model.nv > MOST_SLIDERS  # a robot is moved by hand, a linkage settles
+        if not many:
+            self.sliders = Sliders(self.server, self.stage, self._moved)
+        self.run = Run(self.server, self.stage, self.show, contacts)
+        if many:
+            self.sliders = Sliders(self.server, self.stage, self._moved)
         self.ellipsoids = ellipsoids(self.server, self.stage)
         show_facts(self.server, self.scene)
-        if self.run is not None:
-            self.run.run.on_update(lambda _: self._rest())
-
-    def _slide(self) -> None:
-        self.sliders = Sliders(self.server, self.stage, self._moved)
-
-    def _simulate(self) -> None:
-        self.run = Run(self.server, self.stage, self.show, self.contacts)
+        self.run.run.on_update(lambda _: self._rest())
 
     def _moved(self, q: FloatArray) -> None:
         """By a slider: between two steps, so that the next one goes on from there."""
-        with self.run.lock if self.run is not None else nullcontext():
+        with self.run.lock:
             self.show(q)
 
     def _rest(self) -> None:
         """When it has stopped, and the last step is drawn, sliders follow."""
-        if self.run is not None and not self.run.run.value:
+        if not self.run.run.value:
             with self.run.lock:
                 pass
             self.sliders.rest()
 
-    def show(self, q: FloatArray, active: Any = None, sample: int = 0) -> None:
+    def show(self, q: FloatArray, active: Any = None) -> None:
         """Move the scene to q; `active` (N,) bodies are lit up."""
         self.q = np.array(q)
-        T = self.stage.show(self.q, active)
-        self.stage.push(T, sample)
+        self.stage.show(self.q, active)
         if self.ellipsoids is not None:
             self.ellipsoids.show(self.q)
 
     def close(self) -> None:
         """End the server."""
-        for part in (self.player, self.run):
-            if part is not None:
-                part.close()
+        self.run.close()
         with redirect_stdout(sys.stderr):
             self.server.stop()
 

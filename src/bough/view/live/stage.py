@@ -44,7 +44,6 @@ class Stage:
 
     def __init__(self, server: Any, scene: Scene) -> None:
         self.server, self.scene, self.view, self.q = server, scene, bounds(scene), scene.q
-        self._pushes = scene.arrows.drawn(self.view.radius) if scene.arrows else np.zeros((1, 0, 3))
         server.scene.set_up_direction("+z")
         self._floor(self.view)
         sides = max(8, fine(scene))
@@ -64,12 +63,11 @@ class Stage:
         self.server.initial_camera.up = (0.0, 0.0, 1.0)
 
     @told
-    def show(self, q: FloatArray, active: Any = None) -> FloatArray:
-        """Put all bodies where they are at q; with `active` (N,), those that move are lit up. Returns placements."""
+    def show(self, q: FloatArray, active: Any = None) -> None:
+        """Put all bodies where they are at q; with `active` (N,), those that move are lit up."""
         self.q, T = q, self.placements(q)
         for part in self.parts:
             part.move(T, active)
-        return T
 
     def placements(self, q: FloatArray) -> FloatArray:
         """(N, 4, 4) of all bodies; of many, by compiled code, from those of the frames that bear their names."""
@@ -100,16 +98,6 @@ class Stage:
                     int(body[event.instance_index]),
                     *map(np.array, (event.start_position, event.end_position)),
                 )
-
-    def push(self, T: FloatArray, sample: int = 0) -> None:
-        """Draw the forces of the scene as they are at a sample."""
-        found = self.scene.arrows
-        if found is None:
-            return
-        now = self._pushes[min(sample, len(self._pushes) - 1)]
-        own = np.where((found.body >= 0)[:, None, None], T[np.maximum(found.body, 0)], np.eye(4))
-        start = np.einsum("kij,kj->ki", own[:, :3, :3], found.point) + own[:, :3, 3]
-        self.arrow("/forces", start, now)
 
     @told
     def arrow(self, name: str, start: FloatArray, way: FloatArray) -> None:
