@@ -23,7 +23,7 @@ from bough.view import Mesh
 from bough.view.kinematics import joints_in, links
 from bough.view.live import Live
 from bough.view.live.access import escape_markdown
-from bough.view.live.panels import effective, pattern_picture
+from bough.view.live.panels import effective
 from bough.view.live.stage import creased, quaternions
 from bough.view.shapes import unit
 from patience import until
@@ -247,13 +247,6 @@ def test_quaternions_are_those_of_rotations():
     R[0], R[1] = np.diag([1.0, -1.0, -1.0]), np.diag([-1.0, -1.0, 1.0])
     found = quaternions(R)
     np.testing.assert_allclose(Rotation.from_quat(np.roll(found, -1, axis=1)).as_matrix(), R, atol=1e-12)
-
-
-def test_the_pattern_of_l_is_the_lower_half():
-    found = scene(bough.zoo.tree1())
-    H, L = (pattern_picture(found, lower, least=7) for lower in (False, True))
-    assert (L[np.triu_indices(7, 1)] == 255).all()
-    np.testing.assert_array_equal(H[np.tril_indices(7)], L[np.tril_indices(7)])
 
 
 def test_a_port_that_is_taken_is_left_alone(port):

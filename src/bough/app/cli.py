@@ -44,8 +44,10 @@ COMMANDS = (
     (tour.reproduce, "bough reproduce --list"),
     (tour.bench, "bough bench --model zoo:arm --seconds 0.01"),
 )
+PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}  # options are those of `python -m papers`
 for command, *lines in COMMANDS:
-    app.command(epilog=example(*lines))(command)
+    settings = PASSED_ON if command is tour.reproduce else None
+    app.command(epilog=example(*lines), context_settings=settings)(command)
 app.add_typer(cache.app, name="cache")
 
 

@@ -2,16 +2,10 @@
 
 import json
 
-import pytest
-
-from benchmarks import __main__ as runner
-from bough.app.bench.timing import Timing
-
 
 def test_lists(run):
     assert "featherstone2005" in run("reproduce", "--list")
     assert all(json.loads(run("reproduce", "--list", "--json")).values())
-    assert json.loads(run("bench", "--list", "--json")) == list(runner.SECTIONS)
 
 
 def test_reproduce_refuses_before_it_runs(refused, monkeypatch, tmp_path):
@@ -22,14 +16,6 @@ def test_reproduce_refuses_before_it_runs(refused, monkeypatch, tmp_path):
     assert "file' cannot be made a folder: File exists" in refused(*table, "--to", tmp_path / "file")
     assert "there is no folder" in refused("reproduce", "--docs", tmp_path / "ghost", "--to", tmp_path)
     assert "--docs renews the page of all tables and figures" in refused(*table, "--docs", tmp_path)
-
-
-def test_bench(run, refused, monkeypatch):
-    rows = [Timing("group", "arm", "aba", {"bough": 1e-6, "other": 2e-6})]
-    monkeypatch.setattr(runner, "import_module", lambda name: type("Section", (), {"rows": staticmethod(lambda: rows)}))
-    assert json.loads(run("bench", "scale", "--json"))["rows"][0]["seconds"] == {"bough": 1e-6, "other": 2e-6}
-    assert "2.0" in run("bench", "scale")
-    assert "there is no section 'ghost'" in refused("bench", "ghost")
 
 
 def test_demo_writes_a_page(run, monkeypatch, tmp_path):
@@ -46,9 +32,7 @@ def test_demo_writes_a_page(run, monkeypatch, tmp_path):
     assert found == {"file": str(tmp_path / "page" / "index.html"), "cost": {"microseconds": 1.0}}
 
 
-@pytest.mark.parametrize("words", [("reproduce", "--list"), ("bench", "--list"), ("bench", "dynamics")])
-def test_what_is_not_installed_says_where_it_is(refused, monkeypatch, tmp_path, words):
+def test_what_is_not_installed_says_where_it_is(refused, monkeypatch, tmp_path):
     monkeypatch.setattr("bough.__file__", str(tmp_path / "site-packages" / "bough" / "__init__.py"))
-    folder = {"reproduce": "papers", "bench": "benchmarks"}[words[0]]
-    sentence = f"{folder}/ is not installed with Bough: get its source code, and run `make {words[0]}` there"
-    assert sentence in refused(*words)
+    sentence = "papers/ is not installed with Bough: get its source code, and run it there"
+    assert sentence in refused("reproduce", "--list")

@@ -1,4 +1,4 @@
-"""What stands beside a live scene: sliders, the pattern of H and L, costs, and ellipsoids of Lambda."""
+"""What stands beside a live scene: sliders, and ellipsoids of Lambda."""
 
 from __future__ import annotations
 
@@ -7,56 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.dynamics import Dynamics
 from bough.errors import BoughError
 from bough.types import FloatArray
 from bough.view.live.access import escape_markdown
 from bough.view.live.stage import Stage, quaternions, told
-from bough.view.pattern import pattern
-from bough.view.scene import Scene
 from bough.view.shapes import unit
 
 MOST_SLIDERS = 60
 BASE = ("x, m", "y, m", "z, m", "turn x, rad", "turn y, rad", "turn z, rad")  # in the frame of the base
 WORDS = "the inertia that a push at the frame feels"
 LARGEST_SPACE = 300  # degrees of freedom up to which Lambda is shown
-
-
-def show_facts(server: Any, scene: Scene) -> None:
-    """Facts and counts as tables, and the pattern as a picture."""
-    rows = "\n".join(f"| {escape_markdown(name)} | {escape_markdown(value)} |" for name, value in scene.facts.items())
-    with server.gui.add_folder("Model"):
-        server.gui.add_markdown(f"| | |\n| --- | ---: |\n{rows}")
-        if scene.counts:
-            cells = "\n".join(f"| {name} | {m:,} | {a:,} | {d:,} |" for name, (m, a, d) in scene.counts.items())
-            server.gui.add_markdown(f"| | mul | add | div |\n| --- | ---: | ---: | ---: |\n{cells}")
-        for note in scene.notes:
-            server.gui.add_markdown(f"*{escape_markdown(note)}*")
-    picture = pattern_picture(scene, lower=False)
-    if picture is None:
-        return
-    with server.gui.add_folder("Mass matrix H and factor L"):
-        which = server.gui.add_button_group("show", ("H", "L"))
-        image = server.gui.add_image(picture, label="H = L' D L, nothing is filled in")
-
-        def choose(_: Any) -> None:
-            image.image = pattern_picture(scene, lower=which.value == "L")
-
-        which.on_click(choose)
-
-
-def pattern_picture(scene: Scene, lower: bool, least: int = 240) -> npt.NDArray[np.uint8] | None:
-    """(n, n, 3) pixels on white; small patterns are enlarged."""
-    found = pattern(scene)
-    if found is None:
-        return None
-    share = np.where(found[..., 3:] > 0.0, 0.25 + 0.75 * found[..., 3:], 0.0)
-    if lower:
-        share = share * np.tri(len(found))[..., None]
-    pixels = (255 * (1.0 - share + share * found[..., :3])).astype(np.uint8)
-    return pixels.repeat(max(1, least // len(found)), axis=0).repeat(max(1, least // len(found)), axis=1)
 
 
 class Sliders:

@@ -13,8 +13,8 @@ import numpy as np
 from bough.errors import MissingExtraError, OptionError, required
 from bough.simulate import Contacts
 from bough.types import FloatArray
-from bough.view.live.access import Access
-from bough.view.live.panels import MOST_SLIDERS, Ellipsoids, Sliders, ellipsoids, show_facts
+from bough.view.live.access import Access, escape_markdown
+from bough.view.live.panels import MOST_SLIDERS, Ellipsoids, Sliders, ellipsoids
 from bough.view.live.run import Run
 from bough.view.live.stage import Stage
 from bough.view.scene import Scene
@@ -61,7 +61,8 @@ class Live:
         if many:
             self.sliders = Sliders(self.server, self.stage, self._moved)
         self.ellipsoids = ellipsoids(self.server, self.stage)
-        show_facts(self.server, self.scene)
+        for note in self.scene.notes:
+            self.server.gui.add_markdown(f"*{escape_markdown(note)}*")
         self.run.run.on_update(lambda _: self._rest())
 
     def _moved(self, q: FloatArray) -> None:
