@@ -24,7 +24,7 @@ def test_density_is_that_of_the_dense_pattern(size: int) -> None:
 def test_pattern_as_text() -> None:
     assert show.pattern(Tree([-1, 0, 0])).plain == "██▀\n▀ ▀"
     assert len(show.pattern(Tree(np.arange(-1, 199))).plain.splitlines()) == 64
-    assert "too many to draw" in show.pattern(Tree(np.arange(-1, 19_999))).plain
+    assert set(show.pattern(Tree(np.arange(-1, 19_999))).plain) == {"█", "\n"}
 
 
 def test_limbs_that_are_alike_are_counted_by_kind() -> None:

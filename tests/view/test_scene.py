@@ -7,10 +7,12 @@ import pytest
 
 import bough
 from bough.errors import OptionError, ShapeError, TooLargeError
+from bough.sparsity.pattern import _sampled as sampled
+from bough.sparsity.pattern import density
 from bough.tree import Tree
 from bough.view import Arrows, scene
 from bough.view.colours import branch_colours, branches
-from bough.view.pattern import density, pattern, sampled
+from bough.view.pattern import pattern
 
 
 def ends(part, T):

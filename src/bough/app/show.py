@@ -14,47 +14,30 @@ from rich.tree import Tree as Branches
 from bough.compile.graph.program import OperationCount
 from bough.compile.run.cache import fetch, source_digest
 from bough.model import WORLD, Model
+from bough.model.facts import facts
 from bough.model.limbs import identical_limbs
 from bough.model.parameters import carriers, moving_frames
 from bough.sparsity import density
 from bough.tree import Tree
 
-LARGEST_PATTERN = 10**8  # nonzeros; more are not counted out for a picture
 HALVES, SHADES = " ▀▄█", " ░▒▓█"
 PLAIN_HALVES, PLAIN_SHADES = " '.:", " .:*#"  # for terminals that cannot show the others
 
 
 def summary(model: Model) -> Table:
     """The numbers that describe a model and what its branches save."""
-    tree, twins = model.dof_tree, identical_limbs(model.mechanism)
     table = Table(show_header=False, box=None, padding=(0, 2))
-    dense = tree.n * (tree.n**2 - 1) // 6
-    rows = {
-        "joints": f"{len(model.joints)}" + (f" and {len(model.couplings)} mimic" if model.couplings else ""),
-        "configuration q": f"{model.nq}",
-        "velocity v": f"{model.nv} degrees of freedom",
-        "loops": f"{len(model.closures)} closed by {sum(c.rows for c in model.closures)} rows",
-        "frames": f"{len(model.frame_names)}",
-        "mass": f"{model.total_mass:.6g} kg",
-        "depth": f"{tree.height} of {tree.n}",
-        "D1": f"{tree.D1:,} nonzeros of H below the diagonal; dense {tree.n * (tree.n - 1) // 2:,}",
-        "D2": f"{tree.D2:,} multiplications to factorize H; dense {dense:,}",
-        "density": f"{tree.density:.1%} of H",
-        "identical limbs": alike(twins),
-        "hash": model.hash[:12],
-    }
-    if not model.closures:
-        del rows["loops"]
-    for key, value in rows.items():
+    more = {"identical limbs": alike(identical_limbs(model.mechanism)), "hash": model.hash[:12]}
+    for key, value in (facts(model) | more).items():
         table.add_row(Text(key, style="bold"), Text(value))
     return table
 
 
-def alike(twins: list[tuple[int, int]]) -> str:
+def alike(limbs_on_bodies: list[tuple[int, int]]) -> str:
     """Identical limbs, in words: how many hang on one body, of how many joints each, and how often that is so."""
     often = [
         f"{limbs} of {joints} joint{'s' * (joints != 1)}" + f" on {count} bodies" * (count > 1)
-        for (limbs, joints), count in Counter(twins).items()
+        for (limbs, joints), count in Counter(limbs_on_bodies).items()
     ]
     return ", ".join(often) or "none"
 
@@ -102,8 +85,6 @@ def limits(model: Model, most: int = 80) -> Table:
 
 def pattern(tree: Tree, width: int = 64) -> Text:
     """The nonzeros of H, in the order of v: one half-block for each, or shades of the density of cells."""
-    if tree.D1 + tree.n > LARGEST_PATTERN:
-        return Text(f"(the pattern has {tree.D1 + tree.n:,} entries: too many to draw)", style="dim")
     cells = density(tree, min(tree.n, width))
     halves, shades = (HALVES, SHADES) if can_show(HALVES + SHADES) else (PLAIN_HALVES, PLAIN_SHADES)
     if tree.n <= width:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bough import display
 from bough.joints import JOINTS, PRIMITIVES
 from bough.joints.mechanism import OWN_FIELDS
 from bough.model.contents import Joints
@@ -85,6 +87,36 @@ def _passive(model: Model) -> str:
 def _loops(model: Model) -> str:
     count, rows = len(model.closures), sum(c.rows for c in model.closures)
     return f", {count} closure{'s' if count > 1 else ''} of {rows} rows" if count else ""
+
+
+def facts(model: Model) -> dict[str, str]:
+    """The numbers that describe a model, and what its branches save, in words."""
+    tree, n = model.dof_tree, model.nv
+    found = {
+        "joints": f"{len(model.joints):,}" + (f" and {len(model.couplings)} mimic" if model.couplings else ""),
+        "degrees of freedom": f"{n:,} in v, {model.nq:,} numbers in q",
+        "loops": f"{len(model.closures)} closed by {sum(c.rows for c in model.closures)} rows",
+        "frames": f"{len(model.frame_names):,}",
+        "mass": f"{model.total_mass:.6g} kg",
+        "depth": f"{tree.height:,}",
+        "nonzeros of H": f"{tree.density:.1%}; D1 = {tree.D1:,} below the diagonal",
+        "to factorize H": f"D2 = {tree.D2:,} multiplications; dense {n * (n * n - 1) // 6:,}",
+    }
+    return found if model.closures else {name: words for name, words in found.items() if name != "loops"}
+
+
+def html(model: Model) -> str:
+    """For notebooks: facts, the first joints, and the pattern of H."""
+    from bough.sparsity import density
+
+    joints = [(j.name, j.type, j.body, f"{j.v.start}:{j.v.stop}") for j in model.joints[:20]]
+    more = [("...", f"{len(model.joints) - 20:,} more", "", "")] * (len(model.joints) > 20)
+    shown = density(model.dof_tree, min(model.nv, 64)) if model.nv else np.zeros((0, 0))
+    listed = display.table([*joints, *more], ("joint", "type", "body", "v"))
+    return (
+        f"<b>{escape(model.name)}</b>{display.table(facts(model).items())}"
+        f"<details><summary>joints</summary>{listed}</details>{display.pattern(shown, 'nonzeros of H')}"
+    )
 
 
 def listing(model: Model) -> str:

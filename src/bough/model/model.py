@@ -32,7 +32,7 @@ from bough.model.contents import (
     unknown,
 )
 from bough.model.coupling import coupled_parents, parents_in_order_of_v
-from bough.model.facts import digest, explain, listing, sizes_of, summary
+from bough.model.facts import digest, explain, html, listing, sizes_of, summary
 from bough.model.loops import LoopClosure
 from bough.model.visuals import Piece
 from bough.tree import Tree
@@ -369,6 +369,9 @@ class Model:
 
     def __repr__(self) -> str:
         return summary(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
 
     def __str__(self) -> str:
         """The summary of `repr`, and a line for each of the first joints."""

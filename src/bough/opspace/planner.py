@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from html import escape
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from bough import display
 from bough.compile.executions import LARGEST_GRAPH
 from bough.compile.graph.expr import GraphTooLargeError
 from bough.compile.graph.program import OperationCount
@@ -48,6 +50,13 @@ class MethodPlan:
             mark = " <-" if name == self.choice else ""
             lines.append(f"{name:<14}{total:>10}{detail}{mark}")
         return "\n".join([*lines, f"{self.choice}: {self.reason}"])
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a table of the methods, cheapest first."""
+        totals = sorted(self.total.items(), key=lambda item: item[1])
+        rows = [(name + " (chosen)" * (name == self.choice), f"{n:,}", self.counts.get(name, "")) for name, n in totals]
+        shown = display.table(rows, ("method", "operations" if self.exact else "operations, estimated", "in detail"))
+        return f"{shown}<p>{escape(self.choice)}: {escape(self.reason)}</p>"
 
 
 def make_plan(

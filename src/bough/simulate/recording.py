@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bough import display
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError, RecordingError, ShapeError, short
 from bough.model import Model
@@ -41,6 +43,14 @@ class Recording:
         extra = f", extra: {', '.join(self.extra)}" if self.extra else ""
         span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "empty"
         return f"Recording({self.model.name!r}, {span}, {len(self.time)} samples{states}{ended}{extra})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the joints that move most, of the first state."""
+        q = self.q if self.q.ndim == 2 else self.q[:, 0]
+        most: list[int] = np.argsort(-np.ptp(q, axis=0))[:8].tolist() if len(q) else []
+        names = {int(k): joint.name for joint in self.model.joints for k in range(joint.q.start, joint.q.stop)}
+        lines = {f"{names.get(k, '')} q[{k}]": q[:, k] for k in most}
+        return f"<code>{escape(repr(self))}</code><br>{display.plot(self.time, lines, 's')}"
 
     @property
     def ok(self) -> Any:

@@ -10,15 +10,28 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bough import display
 from bough.errors import FactorizationError, NonFiniteError, NumericalError, ShapeError
 from bough.sparsity.ltdl import ltdl, ltdl_product, ltdl_solve
 from bough.sparsity.ltl import ltl, ltl_product, ltl_solve, ltl_to_ltdl
-from bough.sparsity.pattern import Float, Names, diagonal, dof_name, from_columns, pack, to_columns, to_dense, to_scipy
+from bough.sparsity.pattern import (
+    Float,
+    Names,
+    density,
+    diagonal,
+    dof_name,
+    from_columns,
+    pack,
+    to_columns,
+    to_dense,
+    to_scipy,
+)
 from bough.sparsity.products import GENERAL, UNIT, multiply_diagonal
 from bough.sparsity.routines import run, vector_function, vector_gate
 from bough.sparsity.selected_inverse import selected_inverse
@@ -73,6 +86,11 @@ class Factor:
         n, pivots = self.tree.n, self._diagonal**2 if self.method == "ltl" else self._diagonal
         shape = f"{n} DoF, {len(self.packed)} elements of {n * (n + 1) // 2}, {self.packed.dtype}"
         return f"Factor({kind}: {shape}, pivots {pivots.min(initial=np.inf):.3g} to {pivots.max(initial=0):.3g})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the pattern of L, nothing of which is filled in."""
+        share = np.tril(density(self.tree, min(self.tree.n, 64))) if self.tree.n else np.zeros((0, 0))
+        return f"<code>{escape(repr(self))}</code><br>{display.pattern(share, 'nonzeros of L')}"
 
     @property
     def L(self) -> Float:

@@ -7,34 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bough.sparsity import density
-from bough.tree import Tree
 from bough.types import FloatArray
 
 if TYPE_CHECKING:
     from bough.view.scene import Scene
 
-LARGEST = 10**6  # nonzeros; of more, some rows are looked at
 CELLS = 160
 
 
-def sampled(tree: Tree, size: int) -> FloatArray:
-    """As `density`, from a few rows of each cell: O(rows of the picture * depth)."""
-    rows = np.unique(np.linspace(0, tree.n - 1, min(tree.n, 4 * size)).astype(np.int64))
-    place = rows * size // tree.n
-    below, node = np.zeros((size, size)), rows
-    while node.size:
-        np.add.at(below, (place, node * size // tree.n), 1.0)
-        above = np.asarray(tree.parent)[node]
-        place, node = place[above >= 0], above[above >= 0]
-    own = np.bincount(np.arange(tree.n) * size // tree.n, minlength=size)
-    looked = np.bincount(rows * size // tree.n, minlength=size)
-    share = below / np.outer(np.maximum(looked, 1), own)
-    whole: FloatArray = np.minimum(share + share.T, 1.0)
-    return whole
-
-
 def pattern(scene: Scene, most: int = CELLS) -> FloatArray | None:
-    """(size, size, 4): colour of the deeper freedom's branch, and the share of nonzeros of H; None if there is none.
+    """(size, size, 4): colour of the deeper DoF's branch, and the share of nonzeros of H; None if there is none.
 
     The part below the diagonal, with it, is the pattern of L in H = L' D L: factorization fills nothing in.
     """
@@ -43,8 +25,8 @@ def pattern(scene: Scene, most: int = CELLS) -> FloatArray | None:
     if not tree.n:
         return None
     size = min(tree.n, most)
-    share = density(tree, size) if tree.D1 + tree.n <= LARGEST else sampled(tree, size)
-    colour = _freedoms(scene)
+    share = density(tree, size)
+    colour = _dof_colours(scene)
     place = np.arange(tree.n) * size // tree.n
     own = np.zeros((size, 3))
     np.add.at(own, place, colour)
@@ -55,7 +37,7 @@ def pattern(scene: Scene, most: int = CELLS) -> FloatArray | None:
     return np.concatenate([deeper, share[..., None]], axis=-1)
 
 
-def _freedoms(scene: Scene) -> FloatArray:
+def _dof_colours(scene: Scene) -> FloatArray:
     """(nv, 3): the colour of each degree of freedom, in the order of v."""
     m, found = scene.model.mechanism, np.zeros((scene.model.nv, 3))
     body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))

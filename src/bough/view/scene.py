@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from bough.errors import ShapeError
 from bough.model import Model
+from bough.model.facts import facts
 from bough.model.visuals import Piece
 from bough.types import FloatArray, IntArray
 from bough.view.bones import bones
@@ -270,20 +271,3 @@ def dressed(
     shapes, notes = shapes_of_file(model, file, found.colours, package_paths)
     collision, _ = shapes_of_file(model, file, found.colours, package_paths, "collision")
     return replace(found, shapes=shapes or found.shapes, notes=notes, collision=collision)
-
-
-def facts(model: Model) -> dict[str, str]:
-    """The numbers that describe a tree and what its branches save."""
-    tree, n = model.dof_tree, model.nv
-    dense = n * (n * n - 1) // 6
-    found = {
-        "joints": f"{len(model.joints):,}" + (f" and {len(model.couplings)} mimic" if model.couplings else ""),
-        "degrees of freedom": f"{n:,}",
-        "mass": f"{model.total_mass:.4g} kg",
-        "depth": f"{tree.height:,}",
-        "nonzeros of H": f"{tree.density:.1%}",
-        "to factorize H": f"{tree.D2:,} mul; dense {dense:,}",
-    }
-    if model.closures:
-        found["loops"] = f"{len(model.closures)}"
-    return found
