@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bough
-from bough import display
+from bough import _display as display
 from bough.simulate import rollout
 
 ARM = bough.zoo.arm(3)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bough import display
+from bough import _display as display
 from bough.joints import JOINTS, PRIMITIVES
 from bough.joints.mechanism import OWN_FIELDS
 from bough.model.contents import Joints

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from bough import display
+from bough import _display as display
 from bough.compile.executions import LARGEST_GRAPH
 from bough.compile.graph.expr import GraphTooLargeError
 from bough.compile.graph.program import OperationCount

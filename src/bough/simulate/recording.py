@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bough import display
+from bough import _display as display
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError, RecordingError, ShapeError, short
 from bough.model import Model

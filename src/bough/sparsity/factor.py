@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bough import display
+from bough import _display as display
 from bough.errors import FactorizationError, NonFiniteError, NumericalError, ShapeError
 from bough.sparsity.ltdl import ltdl, ltdl_product, ltdl_solve
 from bough.sparsity.ltl import ltl, ltl_product, ltl_solve, ltl_to_ltdl

@@ -69,7 +69,7 @@ def with_box(dynamics: Dynamics, q: FloatArray) -> Model:
     return builder.build()
 
 
-class Controller:
+class BoxController:
     """Commands along the path of the box, and what is recorded of them."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class Controller:
 
 def carry(duration: float = float(TIMES[-1])) -> Carried:
     """Lower and lift the box."""
-    control = Controller()
+    control = BoxController()
     model = control.model
     motion = rollout(model, control.start, np.zeros(model.nv), duration=duration, dt=DT, every=EVERY,
                      tau=control.tau, motion=control.acceleration)  # fmt: skip
