@@ -115,11 +115,12 @@ def test_the_arm_of_the_docs_is_that_of_the_examples():
 
 
 def test_every_block_is_of_a_kind_that_is_run():
-    """Python, shell, C, CUDA; others are directives of Sphinx."""
+    """Python, shell, C, CUDA, and outputs of commands; others are directives of Sphinx."""
     for page in PAGES:
         kinds = re.findall(r"^```(.*)$", page.read_text(), re.MULTILINE)[::2]  # every second one is an end
         wrong = {kind for kind in kinds if kind not in ("python", "sh", "c", "bibtex") and not kind.startswith("{")}
-        assert wrong <= ({"python cuda"} if page.stem in ("gpu", "control") else set()), f"{page.name}: {wrong}"
+        allowed = {"gpu": {"python cuda"}, "control": {"python cuda"}, "commands": {"text"}}.get(page.stem, set())
+        assert wrong <= allowed, f"{page.name}: {wrong}"
 
 
 SHELL = [
@@ -255,8 +256,20 @@ def test_commands_run(command, folder, monkeypatch):
     assert result.exit_code == 0, result.output
 
 
-def test_commands_are_found():
-    assert len(COMMANDS) >= 4
+def test_every_command_has_a_section_with_an_output():
+    sections = (ROOT / "docs" / "commands.md").read_text().split("\n## ")[1:]
+    names = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
+    assert {section.split()[0] for section in sections} == {*names, "cache"}
+    assert all("```text\n" in section for section in sections)
+
+
+@pytest.mark.parametrize(
+    "words", ["install", "gravity compensation", "MPC", "units", "inverse kinematics", "quaternion"]
+)
+def test_the_search_finds_what_users_type(words):
+    """Sphinx searches words of the pages' prose and headings."""
+    prose = (re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL) for page in PAGES if page.name != "README.md")
+    assert any(re.search(rf"\b{words}\b", text, re.IGNORECASE) for text in prose)
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

@@ -36,7 +36,7 @@ def test_an_engine_that_is_missing_or_differs_is_named(run, monkeypatch):
     monkeypatch.setattr(engines, "check", wrong)
     monkeypatch.setattr(compare, "ends_of", lambda model, dyn: None)
     said = run("bench", "--model", "zoo:arm?n=2", "--seconds", 0.001)
-    assert "pinocchio is left out" in said.lower()
+    assert "pinocchio does not take part" in said.lower()
     assert "differs by" in said
 
 

@@ -92,7 +92,7 @@ def settle(
         return
     say(f"{model.name}: {stats.steps} steps, method {stats.method}, {stats.joints:,.0f} of {model.nv:,} joint "
         f"accelerations computed in the last one, {1e3 * stats.seconds:.3g} ms a step")  # fmt: skip
-    say(f"error bound {stats.bound:.3g} (asked for: {measure.value} {eps:g}), {stats.memory / 2**20:.1f} MiB")
+    say(f"error bound {stats.bound:.3g} (allowed: {measure.value} {eps:g}), {stats.memory / 2**20:.1f} MiB")
     for name, start, end in zip(watching, before.tolist(), after.tolist(), strict=True):
         say(f"{name}: from ({start[0]:.5g}, {start[1]:.5g}, {start[2]:.5g}) "
             f"to ({end[0]:.5g}, {end[1]:.5g}, {end[2]:.5g}) m")  # fmt: skip

@@ -77,7 +77,7 @@ def bench(
     for words in table.notes(found.rows):
         say(words)
     for name, why in found.left_out.items():
-        say(f"{name} is left out: {why}")
+        say(f"{name} does not take part: {why}")
 
 
 def find_in_checkout(package: str, module: str) -> Any:
