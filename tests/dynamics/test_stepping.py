@@ -136,7 +136,7 @@ def test_every_law_by_every_integrator_caller_and_execution(caller, execution, i
     """Beside a dense solution: joints that slip, stick, stop and leave their stops."""
     if execution == "interpreted":
         monkeypatch.setenv("BOUGH_INTERPRET", "1")
-        monkeypatch.setattr("bough.simulate.steps._bound", OrderedDict())
+        monkeypatch.setattr("bough.simulate.integration._bound", OrderedDict())
     locked = 0
     for law, what in LAWS.items():
         model = jointed(**({"damping": 0.0, "stiffness": 0.0, "stops": False} | what))

@@ -8,43 +8,41 @@ from bough.compile.executions import bind_arrays
 from bough.compile.kernel import loop_kernel
 from bough.compile.routine import Routine, interpret
 from bough.simulate.cone import SWEEP_WORK, laws, start_sweeps
-from bough.simulate.hold import HOLD_WORK, hold_rows
 from bough.simulate.newton import NEWTON_WORK, solve_impulses
-
-LARGE = 1e30
+from bough.simulate.sticking import STICKING_WORK, solve_sticking
 
 
 @loop_kernel
-def solve(k, A, b, friction, lower, upper, start, lam, change, w):
+def solve(k, A, b, friction, start, lam, change, w):
     """lam and how far the last sweep moved a velocity."""
     for r in range(len(lam)):
         w.start[r] = start[r]
     small = k.tolerance[0] * start_sweeps(k, A, b, start, lam, w)
-    change[0] = solve_impulses(k, A, b, friction, lower, upper, lam, small, w)
+    change[0] = solve_impulses(k, A, b, friction, lam, small, w)
 
 
-def hold(k, A, b, friction, lower, upper, start, lam, change, w):
+def stick(k, A, b, friction, start, lam, change, w):
     """lam and what it leaves; above one where a law breaks."""
-    change[0] = hold_rows(k, A, b, friction, lower, upper, start, lam, k.zero[0], w)
+    change[0] = solve_sticking(k, A, b, friction, start, lam, k.zero[0], w)
 
 
-INPUTS = {"A": "rows rows", "b": "rows", "friction": "laws", "lower": "laws", "upper": "laws", "start": "rows"}
+INPUTS = {"A": "rows rows", "b": "rows", "friction": "laws", "start": "rows"}
 OUTPUTS = {"lam": "solved", "change": "1"}
-WORK = SWEEP_WORK | HOLD_WORK | NEWTON_WORK | {"start": "solved"}
-SOLVE, HOLD = Routine("solve", solve, INPUTS, OUTPUTS, WORK), Routine("hold", hold, INPUTS, OUTPUTS, WORK)
+WORK = SWEEP_WORK | STICKING_WORK | NEWTON_WORK | {"start": "solved", "L": "rows rows", "U": "rows", "pivot": "rows"}
+SOLVE, STICK = Routine("solve", solve, INPUTS, OUTPUTS, WORK), Routine("stick", stick, INPUTS, OUTPUTS, WORK)
 
 
 def solved(joints, contacts, *given, sweeps=None, plain=False):
-    """lam and change of A, b, friction, lower, upper and start, or batches of them."""
+    """lam and change of A, b, friction and start, or batches of them."""
     sizes, constants = sizes_of(joints, contacts), (laws(joints, contacts, sweeps),)
     if plain:
         return interpret(SOLVE, constants, sizes, *given)
     return bind_arrays(SOLVE, constants, sizes, general=True).call(*given)
 
 
-def held(joints, contacts, *given):
+def stuck(joints, contacts, *given):
     """The same by one factor."""
-    return interpret(HOLD, (laws(joints, contacts, None),), sizes_of(joints, contacts), *given)
+    return interpret(STICK, (laws(joints, contacts, None),), sizes_of(joints, contacts), *given)
 
 
 def sizes_of(joints, contacts):
@@ -52,11 +50,13 @@ def sizes_of(joints, contacts):
     return {"rows": rows, "solved": rows, "columns": rows + 1, "laws": joints + contacts}
 
 
-def check(joints, A, b, friction, lower, upper, lam, tolerance=1e-7):
+def check(joints, A, b, friction, lam, tolerance=1e-7):
     """The laws of joints and contacts, and no energy from nowhere."""
     w = A @ lam + b
-    for i in range(joints):
-        assert lower[i] - tolerance <= w[i] <= upper[i] + tolerance
+    for i in range(joints):  # friction sticks, or acts against the motion
+        assert abs(lam[i]) <= friction[i] * (1 + 1e-9)
+        if abs(w[i]) > 1e-4:
+            np.testing.assert_allclose(lam[i], -friction[i] * np.sign(w[i]), atol=1e-9)
     for c in range(len(friction) - joints):
         mu, f, v = friction[joints + c], lam[joints + 3 * c :][:3], w[joints + 3 * c :][:3]
         slide, pull = np.linalg.norm(v[1:]), np.linalg.norm(f[1:])

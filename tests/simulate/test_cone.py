@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulate.impulses import LARGE, check, solved
+from simulate.impulses import check, solved
 
 JOINTS, CONTACTS, ROWS = 2, 3, 11
 
@@ -15,9 +15,8 @@ def problem(seed, freedoms):
     rng = np.random.default_rng(seed)
     J = rng.normal(size=(ROWS, freedoms))
     b = J @ rng.normal(size=freedoms)  # a velocity that the mechanism can have
-    friction = np.r_[0.1, 0.0, rng.uniform(0.2, 0.9, size=CONTACTS)]
-    wide = LARGE * np.ones(CONTACTS)
-    return J @ J.T, b, friction, np.r_[-0.2, -0.1, -wide], np.r_[0.3, 0.1, wide], np.zeros(ROWS)
+    friction = np.r_[0.1, 0.3, rng.uniform(0.2, 0.9, size=CONTACTS)]
+    return J @ J.T, b, friction, np.zeros(ROWS)
 
 
 @pytest.mark.parametrize("freedoms", [20, 7])

@@ -7,11 +7,11 @@ import bough
 from bough import zoo
 from bough.compile.run.cuda import launches
 from bough.compile.run.libraries import on_host
-from bough.errors import ModelError
+from bough.errors import ModelError, ShapeError
 from bough.simulate import ContactPoint, Contacts, Ensemble, HeightField, Plane
-from bough.simulate.step import CONTACT_STEP
-from bough.simulate.stepping import RowStepper
-from gpu import a_gpu, starfish, to_gpu
+from bough.simulate.constrained_stepper import ConstrainedStepper
+from bough.simulate.contact_step import CONTACT_STEP
+from gpu import a_gpu, has_gpu, starfish, to_gpu
 
 LEGS = [f"leg{k}" for k in range(4)]
 FEET = Contacts([ContactPoint(leg, (0.0, 0.0, -0.4)) for leg in LEGS], friction=0.6, sweeps=4)
@@ -121,8 +121,8 @@ def test_single_precision_is_finite(name):
     model, rng, rows = ROBOTS[name], np.random.default_rng(0), 1000
     inner = set(model.parent.tolist())
     tips = [model.body_names[i] for i in range(len(model.parent)) if i not in inner][:4]
-    stepper = RowStepper(bough.Dynamics(model), Contacts(tips, Plane(), sweeps=4))
-    step = stepper.full.bind(CONTACT_STEP, 4, general=True, dtype=np.float32)
+    stepper = ConstrainedStepper(bough.Dynamics(model), Contacts(tips, Plane(), sweeps=4))
+    step = stepper.kernels.bind(CONTACT_STEP, 4, general=True, dtype=np.float32)
     q, v = model.random_configuration(rng, rows), 3.0 * rng.normal(size=(rows, model.nv))
     if model.nq > model.nv:
         q[:, 2] = 0.3 * rng.normal(size=rows)
@@ -137,10 +137,101 @@ def test_single_precision_is_finite(name):
     assert (lam != 0.0).any(axis=1).sum() > 50 or name == "star"  # which touches with no mobility
 
 
+HILLS = HeightField(0.05 * np.random.default_rng(3).normal(size=(9, 9)), 0.5, (-2.0, -2.0))
+SPHERES = [ContactPoint(leg, (0.0, 0.0, -0.4), 0.02) for leg in LEGS]
+
+
+def slopes(rows):
+    """Planes (rows, 4): unit normals, and heights along them."""
+    rng = np.random.default_rng(1)
+    normal = np.concatenate([0.2 * rng.normal(size=(rows, 2)), np.ones((rows, 1))], axis=1)
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    return np.concatenate([normal, 0.02 * rng.normal(size=(rows, 1))], axis=1)
+
+
+@pytest.mark.native("compiles CUDA text")
+@pytest.mark.parametrize("ground", ["slopes", "hills"])
+def test_grounds_pushes_and_sensors_are_those_of_the_cpu(ground, gpu, monkeypatch):
+    model, q, v, friction = fallen(5)
+    more = {"planes": slopes(5)} if ground == "slopes" else {}
+    contacts = Contacts(SPHERES, Plane() if ground == "slopes" else HILLS, friction=0.6, sweeps=4)
+    how = {"dt": 2e-3, "contacts": contacts, "friction": friction, "servo": (20.0, 1.0)} | more
+    cpu, runs = Ensemble(model, q, v, **how), Ensemble(model, to_gpu(q), to_gpu(v), **how)
+    push = {"leg1": 10.0 * np.random.default_rng(2).normal(size=(5, 6))}
+    pushed, mask = {name: to_gpu(x) for name, x in push.items()}, np.array([True, False, True, False, False])
+    gains = np.repeat([0.0, 7.0], [6, 4])
+    where, sliding, on_gpu = to_gpu(mask), to_gpu(np.full(5, 0.2)), to_gpu(gains)
+    runs.step(2)
+    cpu.step(2)
+    if not has_gpu():
+        monkeypatch.setattr(type(runs.q), "get", None)  # nothing is copied to the host
+    for _ in range(2):
+        runs.step(20, forces=pushed)
+        cpu.step(20, forces=push)
+        found = {"q": runs.q, "v": runs.v, "force": runs.force, "reactions": runs.joint_reactions()}
+        found |= {"touching": runs.touching} | dict(zip(("accelerometer", "gyro"), runs.imu("leg2"), strict=True))
+        own = {"q": cpu.q, "v": cpu.v, "force": cpu.force, "reactions": cpu.joint_reactions()}
+        own |= {"touching": cpu.touching} | dict(zip(("accelerometer", "gyro"), cpu.imu("leg2"), strict=True))
+        for name, expected in own.items():
+            ours = on_host(found[name]) if has_gpu() else np.asarray(found[name], float)
+            np.testing.assert_allclose(ours, expected, atol=1e-8 * (1.0 + np.abs(expected).max()), err_msg=name)
+        assert cpu.touching.any()
+        for each, rows, mu, kp in ((runs, where, sliding, on_gpu), (cpu, mask, np.full(5, 0.2), gains)):
+            each.reset(rows)
+            each.assign(rows, friction=mu, kp=kp)
+    np.testing.assert_array_equal(cpu.q[mask], q[mask])
+
+
+def test_a_plane_of_each_row_is_that_of_the_contacts():
+    model, q, v, friction = fallen(3)
+    planes = slopes(3)
+    found = Ensemble(model, q, v, dt=2e-3, contacts=Contacts(SPHERES), friction=friction, planes=planes)
+    found.step(40)
+    for r, (*normal, height) in enumerate(planes):
+        ground = Plane(tuple(height * np.array(normal)), tuple(normal))
+        one = Ensemble(
+            model, q[r : r + 1], v[r : r + 1], dt=2e-3, contacts=Contacts(SPHERES, ground), friction=friction[r : r + 1]
+        )
+        one.step(40)
+        np.testing.assert_allclose(found.q[r], one.q[0], atol=1e-8)
+        np.testing.assert_allclose(found.force[r], one.force[0], atol=1e-4)
+    with pytest.raises(ShapeError, match="normals of unit length"):
+        found.assign([0], planes=[[0.0, 0.0, 2.0, 0.0]])
+    with pytest.raises(ShapeError, match="must have shape"):
+        Ensemble(model, q, v, dt=2e-3, contacts=Contacts(SPHERES), planes=planes[0])
+    with pytest.raises(ModelError, match="a ground that is none"):
+        Ensemble(model, q, v, dt=2e-3, contacts=Contacts(SPHERES, HILLS), planes=planes)
+
+
+def test_an_imu_at_rest_reads_gravity_and_a_free_base_has_no_reaction():
+    model = zoo.quadruped()
+    q = np.tile(model.rest_configuration, (2, 1))
+    q[:, 2] = 0.36
+    contacts = Contacts([ContactPoint(f"{leg}_foot", radius=0.02) for leg in ("lf", "rf", "lh", "rh")], friction=1.0)
+    runs = Ensemble(model, q, np.zeros((2, model.nv)), dt=1e-3, contacts=contacts, servo=(300.0, 30.0))
+    push = np.array([[0.0] * 6, [20.0, 0, 0, 0, 0, 1.0]])
+    runs.step(2000, forces={"trunk": push})
+    acceleration, spin = runs.imu("trunk")
+    R = bough.Dynamics(model).placement(runs.q, "trunk")[:, :3, :3]
+    np.testing.assert_allclose(acceleration, 9.81 * R[:, 2], atol=1e-4)
+    np.testing.assert_allclose(spin, 0.0, atol=1e-5)
+    np.testing.assert_allclose(runs.force.sum(axis=1), -push[:, :3] + [0, 0, 9.81 * model.total_mass], atol=1e-3)
+    reactions = runs.joint_reactions()
+    np.testing.assert_allclose(reactions[:, 0], 0.0, atol=1e-3)  # the base is free
+    hips = bough.Dynamics(model).joint_forces(runs.q, 0 * runs.v, 0 * runs.v)[:, 1:]
+    assert np.abs(reactions[:, 1:] - hips).max() > 10.0  # feet carry the legs
+    runs.step(1, forces={})
+    assert runs.imu("trunk")[0][1, 0] < -0.5  # the push is gone
+
+
 def test_what_a_gpu_does_not_step_is_refused(gpu):
     model, q, v, _ = fallen(2)
-    hills = Contacts(FEET.points, HeightField(np.zeros((2, 2))))
-    with pytest.raises(ModelError, match="'starfish' has loops, mimic joints or a ground that is no plane"):
-        Ensemble(model, to_gpu(q), to_gpu(v), dt=1e-3, contacts=hills)
+
+    class Pit:
+        def distance(self, points):
+            return HILLS.distance(points)
+
+    with pytest.raises(ModelError, match="'starfish' has loops, mimic joints or a ground that is no Plane"):
+        Ensemble(model, to_gpu(q), to_gpu(v), dt=1e-3, contacts=Contacts(FEET.points, Pit()))
     with pytest.raises(ModelError, match="on the CPU contacts, loops and mimic joints are for float64"):
         Ensemble(model, np.float32(q), np.float32(v), dt=1e-3, contacts=FEET)

@@ -8,7 +8,7 @@ import pytest
 import bough
 from bough.errors import KernelError, ModelError, ShapeError
 from bough.simulate import ContactPoint, Contacts, Ensemble, HeightField, Plane, rollout
-from bough.simulate.stepping import RowStepper
+from bough.simulate.constrained_stepper import ConstrainedStepper
 
 H = 0.1
 BOTTOM = [ContactPoint("box", (x * H, y * H, -H)) for x in (-1, 1) for y in (-1, 1)]
@@ -67,7 +67,7 @@ def test_a_kernel_that_cannot_be_compiled_is_no_failed_row(box, monkeypatch):
     def fail(*_):
         raise KernelError("no such kernel")
 
-    monkeypatch.setattr(RowStepper, "_kernel", fail)
+    monkeypatch.setattr(ConstrainedStepper, "_kernel", fail)
     q, v = states(box, 2)
     with pytest.raises(KernelError, match="no such kernel"):
         Ensemble(box, q, v, dt=1e-3, contacts=Contacts(BOTTOM)).step()

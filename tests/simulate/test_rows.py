@@ -101,7 +101,7 @@ def test_one_step_beside_a_dense_oracle(robot, ground, caller, execution, monkey
         if ground != "plane":
             pytest.skip("plain Python is slow: planes stand for all")
         monkeypatch.setenv("BOUGH_INTERPRET", "1")
-        monkeypatch.setattr("bough.simulate.steps._bound", OrderedDict())
+        monkeypatch.setattr("bough.simulate.integration._bound", OrderedDict())
     model, points = ROBOTS[robot]()
     contacts = Contacts(points, GROUNDS[ground], friction=0.4)
     dyn = bough.Dynamics(model, general=execution == "general")

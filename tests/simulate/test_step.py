@@ -10,10 +10,10 @@ import bough
 from bough.compile.routine import interpret
 from bough.errors import ModelError
 from bough.simulate import ContactPoint, Contacts, Ensemble, Plane, rollout
-from bough.simulate.rows import SWEEPS
-from bough.simulate.step import CONTACT_STEP
-from bough.simulate.stepping import GENERAL, HELD, SWEPT, RowStepper
-from bough.simulate.steps import step_function
+from bough.simulate.constrained_stepper import GENERAL, LOCKED, STICKING, SWEPT, ConstrainedStepper
+from bough.simulate.contact_step import CONTACT_STEP
+from bough.simulate.integration import step_function
+from bough.simulate.step_kernels import SWEEPS
 
 SLOPE = Plane((0.0, 0.0, -0.1), (0.2, -0.1, 1.0))
 
@@ -39,7 +39,7 @@ def stepper(model, ground, **options):
         ContactPoint("trunk", (0, 0, 0.1)),
     ]
     without = options.pop("without", ())
-    return RowStepper(dynamics, Contacts(points, ground, **options), without)
+    return ConstrainedStepper(dynamics, Contacts(points, ground, **options), without)
 
 
 def states(model, count=6):
@@ -83,10 +83,10 @@ def test_interpreted_alike():
     found = stepper(model, Plane())
     q, v, tau = states(model, 1)
     inputs = (q[0], v[0], tau[0], np.full(3, 0.8), np.zeros(9), np.array([2e-3]))
-    routine = CONTACT_STEP.without("target", "kp", "kd", "lead", "axes", "distance")
+    routine = CONTACT_STEP.without("target", "kp", "kd", "lead", "axes", "height")
     for ours, theirs in zip(
-        interpret(routine, found.few.constants(SWEEPS), found.few.sizes, *inputs),
-        found.few.bind(CONTACT_STEP, SWEEPS).call(*inputs),
+        interpret(routine, found.kernels.constants(SWEEPS, locks=False), found.kernels.sizes, *inputs),
+        found.kernels.bind(CONTACT_STEP, SWEEPS, locks=False).call(*inputs),
         strict=True,
     ):
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
@@ -125,10 +125,9 @@ def in_axes_of_the_start(q, q_after, v):
     return found
 
 
-def test_grounds_that_are_no_planes_are_stepped_by_general_code():
+def test_a_level_field_is_a_plane():
     model = hopper()
     heights = bough.simulate.HeightField(np.zeros((3, 3)), 1.0, (-1, -1))
-    assert not stepper(model, heights)._ways
     q, v, _ = states(model)
     flat = [
         rollout(model, q, v, duration=0.02, dt=2e-3, contacts=Contacts(["left_foot", "right_foot"], ground))
@@ -137,18 +136,16 @@ def test_grounds_that_are_no_planes_are_stepped_by_general_code():
     np.testing.assert_allclose(flat[0].q, flat[1].q, atol=1e-7)
 
 
-def test_limits_that_would_make_too_many_rows_are_held_too(monkeypatch):
-    """With and without limits among the rows of straight-line kernels: the same motion, and no joint passes."""
+def test_stops_by_straight_line_and_general_code():
+    """The same motion by both, and no joint passes a stop."""
     model = hopper(friction=0.0)
     q, v, tau = states(model)
     v[:, 6:] *= 8.0
-    whole = stepper(model, Plane())
-    monkeypatch.setattr("bough.simulate.rows.RowKernels.is_small", lambda kernels, sweeps: not kernels.joints)
-    partly = stepper(model, Plane())
-    assert (len(whole._ways), partly._ways) == (4, {HELD, SWEPT})
+    straight, general = stepper(model, Plane()), stepper(model, Plane(), general=True)
+    assert straight._ways == {STICKING, SWEPT, STICKING | LOCKED, SWEPT | LOCKED}
     stopped = False
     for _ in range(20):
-        ours, theirs = whole.advance(q, v, tau, 2e-3), partly.advance(q, v, tau, 2e-3)
+        ours, theirs = straight.advance(q, v, tau, 2e-3), general.advance(q, v, tau, 2e-3)
         np.testing.assert_allclose(ours[1], theirs[1], atol=2e-6)
         q, v = ours
         assert q[:, 7:].min() > -0.2 - 1e-9
@@ -163,7 +160,7 @@ def test_a_kernel_is_made_once_for_a_dynamics_and_not_for_other_contacts():
 
     def kernel(friction, *, radius=0.0, without=()):
         contacts = Contacts([ContactPoint("left_foot", radius=radius)], friction=friction)
-        return RowStepper(dynamics, contacts, without)._kernel(SWEPT)
+        return ConstrainedStepper(dynamics, contacts, without)._kernel(SWEPT)
 
     assert kernel(0.5) is kernel(0.8)  # friction is an input
     assert kernel(0.5) is not kernel(0.5, radius=0.1)

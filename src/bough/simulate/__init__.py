@@ -14,9 +14,9 @@ from bough.dynamics.stepping import Integrator
 from bough.simulate.contacts import ContactPoint, Contacts, Ground, HeightField, Plane
 from bough.simulate.ensemble import Ensemble
 from bough.simulate.gains import default_gains
+from bough.simulate.integration import lie_midpoint, runge_kutta_4, semi_implicit_euler
 from bough.simulate.recording import Recording
 from bough.simulate.rollout import rollout
-from bough.simulate.steps import lie_midpoint, runge_kutta_4, semi_implicit_euler
 
 __all__ = [
     "ContactPoint",

@@ -1,11 +1,11 @@
-"""Impulses of contacts with dry friction and of joints at their limits, by block Gauss-Seidel sweeps.
+"""Impulses of contacts and of joints with dry friction, by block Gauss-Seidel sweeps.
 
 Nonsmooth Gauss-Seidel (Jourdan, Alart & Jean 1998; Jean 1999) on w = A lam + b: each row or contact in turn gets the
 impulse that its own law asks for, given all others. The law of a contact is Coulomb's, with the exact cone: it opens;
 or sticks, by the impulse that stops it, where that lies in the cone; or slips against its friction, by the root of one
 equation, so that normal and tangential impulse are found together, and no dilation is added. A joint's row shrinks by
-its dry friction and is clipped to bounds. As zero is always allowed, sweeps that have converged never raise the kinetic
-energy. Nothing but their end branches on a number, so that a fixed count of sweeps can be traced.
+its dry friction. As zero is always allowed, sweeps that have converged never raise the kinetic energy. Nothing but
+their end branches on a number, so that a fixed count of sweeps can be traced.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Laws(NamedTuple):
     tiny: Rows  # (1,) a square impulse that is none
     most: Rows  # (1,) sweeps
     goes_on: Rows  # (1,) whether sweeps end when impulses have been found, and Newton steps help (`newton`)
-    hold: Rows  # (1,) share of mobilities that makes redundant rows a choice (see `hold`)
+    hold: Rows  # (1,) share of mobilities that makes redundant rows a choice (see `sticking`)
     far: Rows  # (1,) a mobility beside which all others are none
 
 
@@ -88,20 +88,17 @@ def own_blocks(k: Laws, A: Rows, i: int, w: Workspace) -> None:
 
 
 @kernel
-def sweep(
-    k: Laws, turn: tuple[int, Scalar], A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows,
-    w: Workspace,
-) -> Scalar:  # fmt: skip
-    """A turn of all laws, by its number and pace; returns by how much it asked velocities to change, at most.
+def sweep(k: Laws, turn: tuple[int, Scalar], A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace) -> Scalar:
+    """Update the impulses of all laws in turn, by sweep number and pace; returns the largest change of a velocity.
 
-    Where a contact and a stop hold the same limb, each undoes what the other did, and turns at full pace may go round
-    in circles: a share of each change, the pace, is a step towards what all ask for, as impulses form a convex set.
+    Where two contacts constrain the same limb, each undoes what the other did, and sweeps at full pace may cycle: a
+    share of each change, the pace, is a step towards the solution, as impulses form a convex set.
     """
     moved, (n, pace) = k.zero[0], turn
     for i in range(len(k.row)):
         r = k.row[i]
         if k.kind[i] == JOINT:
-            by = joint_row(k, A, rest(A, b, r, r, 1, lam), r, (friction[i], lower[i], upper[i], pace), lam)
+            by = joint_row(k, A, rest(A, b, r, r, 1, lam), r, (friction[i], pace), lam)
         else:
             z = (rest(A, b, r, r, 3, lam), rest(A, b, r + 1, r, 3, lam), rest(A, b, r + 2, r, 3, lam))
             if n == 0:
@@ -123,12 +120,11 @@ def rest(A: Rows, b: Rows, r: int, first: int, count: int, lam: Rows) -> Scalar:
 
 @kernel
 def joint_row(k: Laws, A: Rows, z: Scalar, r: int, law: tuple[Scalar, ...], lam: Rows) -> Scalar:
-    """A joint that sticks by its friction, slips against it, or stops at a bound; returns how far lam is to move."""
-    friction, lower, upper, pace = law
+    """A joint that sticks by its friction or slips against it; returns how far lam is to move."""
+    friction, pace = law
     own = A[r, r]
     by = own * friction
     v = positive(z - by) - positive(-z - by)
-    v = v + positive(lower - v) - positive(v - upper)
     by = (v - z) * own / (own * own + k.tiny[0]) - lam[r]
     lam[r] = lam[r] + pace * by
     return size(by)

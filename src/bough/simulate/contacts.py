@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
+from bough.compile.run.libraries import Copies, as_index, asarray, full, is_on_gpu
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import ModelError
+from bough.errors import ModelError, ShapeError
 from bough.model import Model, Sole
 from bough.types import FloatArray
+
+Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
 
 
 class Ground(Protocol):
     """Something solid: how far points (..., 3) are above it, along its normals (..., 3) there."""
 
-    def distance(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def distance(self, points: Array) -> tuple[Array, Array]:
         """Distances (...,), below zero inside, and unit normals (..., 3)."""
 
 
@@ -47,10 +50,12 @@ class Plane:
         """How far the plane lies from the origin along its normal."""
         return float(np.asarray(self.point, float) @ self.unit)
 
-    def distance(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def distance(self, points: Array) -> tuple[Array, Array]:
         """Distances (...,), below zero behind the plane, and its normal (..., 3)."""
-        n = self.unit
-        return (points - np.asarray(self.point, float)) @ n, np.broadcast_to(n, points.shape)
+        n, distance, normal = self.unit.tolist(), -self.height, 0.0 * points
+        for k in range(3):
+            distance, normal[..., k] = distance + n[k] * points[..., k], n[k]
+        return distance, normal
 
 
 @explained
@@ -62,6 +67,7 @@ class HeightField:
     spacing: float = 1.0
     origin: tuple[float, float] = (0.0, 0.0)
     _z: FloatArray = field(init=False, repr=False)
+    _flat: Copies = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         z = np.array(self.heights, float)
@@ -69,23 +75,28 @@ class HeightField:
             raise ModelError("a height field has heights (nx, ny), at least 2 x 2, finite, and a spacing above zero")
         z.flags.writeable = False
         object.__setattr__(self, "_z", z)
+        object.__setattr__(self, "_flat", Copies(z.ravel()))
 
-    def distance(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def distance(self, points: Array) -> tuple[Array, Array]:
         """Distances (...,), below zero under the surface, and unit normals (..., 3)."""
-        z, last = self._z, np.array(self._z.shape) - 1.0
-        free = (points[..., :2] - np.asarray(self.origin)) / self.spacing
-        at = np.clip(free, 0.0, last)
-        cell = np.minimum(at.astype(int), (last - 1).astype(int))
-        i, j = cell[..., 0], cell[..., 1]
-        s, t = (at - cell)[..., 0], (at - cell)[..., 1]
-        a, b, c, d = z[i, j], z[i + 1, j], z[i, j + 1], z[i + 1, j + 1]
-        inside = at == free
-        slope_x = ((b - a) * (1 - t) + (d - c) * t) / self.spacing * inside[..., 0]
-        slope_y = ((c - a) * (1 - s) + (d - b) * s) / self.spacing * inside[..., 1]
-        normal = np.stack([-slope_x, -slope_y, np.ones_like(s)], axis=-1)
-        normal /= np.linalg.norm(normal, axis=-1, keepdims=True)
+        (i, s, in_x), (j, t, in_y) = (self._cells(points, axis) for axis in (0, 1))
+        z, ny = self._flat.like(points), self._z.shape[1]
+        a, b, c, d = (z[(i + di) * ny + (j + dj)] for di, dj in ((0, 0), (1, 0), (0, 1), (1, 1)))
+        slope_x = ((b - a) * (1 - t) + (d - c) * t) / self.spacing * in_x
+        slope_y = ((c - a) * (1 - s) + (d - b) * s) / self.spacing * in_y
         height = (a * (1 - s) + b * s) * (1 - t) + (c * (1 - s) + d * s) * t
-        return (points[..., 2] - height) * normal[..., 2], normal
+        up = (1 + slope_x * slope_x + slope_y * slope_y) ** -0.5
+        normal = 0.0 * points
+        normal[..., 0], normal[..., 1], normal[..., 2] = -slope_x * up, -slope_y * up, up
+        return (points[..., 2] - height) * up, normal
+
+    def _cells(self, points: Array, axis: int) -> tuple[Array, ...]:
+        """Numbers of cells, shares within them, and 1 for points over the field."""
+        last = self._z.shape[axis] - 1.0
+        free = (points[..., axis] - self.origin[axis]) / self.spacing
+        at = free.clip(0.0, last)
+        cell = at.clip(0.0, last - 1.0) // 1.0
+        return as_index(cell), at - cell, (at == free) * 1.0
 
 
 class ContactPoint(NamedTuple):
@@ -192,6 +203,7 @@ class ContactSpace:
         self.frames = np.array([dynamics.model.frame(p.frame) for p in self.points], np.int64)
         self.at = np.array([p.point for p in self.points], float).reshape(-1, 3)
         self.radius = np.array([p.radius for p in self.points], float)
+        self._index, self._places = Copies(self.frames), Copies(self.at)
         self.count = len(self.points) * len(self.grounds)
         self.is_flat = all(isinstance(ground, Plane) for ground in self.grounds)
         # of each ground: what lies under a plane, or up
@@ -206,23 +218,66 @@ class ContactSpace:
         points = [(p.frame, *map(float, p.point), float(p.radius)) for p in self.points]
         return planes, points, (self.contacts.compliance, self.contacts.damping) if self.contacts else None
 
-    def at_points(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Normal and two tangents (batch, contacts, 9), in world axes, and distances (batch, contacts), at q."""
-        T = self.dynamics.placements(q)[:, self.frames]
-        x = T[..., :3, 3] + np.einsum("bkij,kj->bki", T[..., :3, :3], self.at)
-        found = [ground.distance(x) for ground in self.grounds]
-        distance = np.concatenate([d - self.radius for d, _ in found], axis=1)
-        axes = tangent_axes(np.concatenate([n for _, n in found], axis=1))
-        return axes.reshape(*distance.shape, 9), np.ascontiguousarray(distance)
+    def planes_at(self, q: Array) -> tuple[Array, Array]:
+        """The tangent planes under all points at q: normal and two tangents (batch, contacts, 9), in world axes, and
+        heights along the normals (batch, contacts)."""
+        axes = full((len(q), self.count, 9), 0.0, q)
+        height = full((len(q), self.count), 0.0, q)
+        for n, (x, distance, normal) in enumerate(self._under(q)):
+            own = slice(n * len(self.points), (n + 1) * len(self.points))
+            axes[:, own] = tangent_axes(normal).reshape(len(q), -1, 9)
+            height[:, own] = (x * normal).sum(-1) - distance
+        return axes, height
+
+    def depth(self, q: FloatArray) -> FloatArray:
+        """(batch,) how far the deepest point is in the ground; below zero above it."""
+        return np.concatenate([self.radius - distance for _, distance, _ in self._under(q)], axis=1).max(axis=1)
+
+    def planes_of(self, given: Array, like: Array) -> tuple[Array, Array]:
+        """Axes (batch, contacts, 9) and heights (batch, contacts) of planes (batch, 4) or (batch, grounds, 4)."""
+        grounds, points = len(self.grounds), len(self.points)
+        planes = asarray(given, like)
+        if not self.is_flat:
+            raise ModelError("planes= takes the place of planes: contacts has a ground that is none")
+        if planes.shape[-1] != 4 or planes.ndim < 2 or (planes.ndim == 2 and grounds > 1):
+            shape = "(batch, 4)" if grounds == 1 else f"(batch, {grounds}, 4)"
+            raise ShapeError(f"planes must have shape {shape}, a unit normal and a height, got {tuple(planes.shape)}")
+        if not is_on_gpu(given) and not np.allclose(
+            np.linalg.norm(np.asarray(given)[..., :3], axis=-1), 1.0, atol=1e-5
+        ):
+            raise ShapeError("planes must have normals of unit length")
+        each = planes.reshape(len(planes), grounds, 1, 4) + full((1, 1, points, 1), 0.0, like)
+        axes = tangent_axes(each[..., :3]).reshape(len(planes), self.count, 9)
+        return axes, each[..., 3].reshape(len(planes), self.count) + 0
+
+    def wrenches(self, q: Array, force: Array, normal: Array) -> Iterator[tuple[str, Array]]:
+        """The frame of each contact, and its force (batch, contacts, 3) as a wrench (batch, 6) at its origin."""
+        R = self.dynamics.placements(q)[:, self._index.like(q, "int64"), :3, :3]
+        arms = (R * self._places.like(q)[:, None, :]).sum(-1)
+        for n in range(self.count):
+            k = n % len(self.points)
+            wrench, radius = full((len(q), 6), 0.0, q), float(self.radius[k])
+            x, y, z = (arms[:, k, a] - radius * normal[..., n, a] for a in range(3))
+            f, g, h = (force[:, n, a] for a in range(3))
+            wrench[:, :3] = force[:, n]
+            wrench[:, 3], wrench[:, 4], wrench[:, 5] = y * h - z * g, z * f - x * h, x * g - y * f
+            yield self.points[k].frame, wrench
+
+    def _under(self, q: Array) -> Iterator[tuple[Array, Array, Array]]:
+        """Points (batch, points, 3), their distances and normals, of each ground in turn."""
+        T = self.dynamics.placements(q)[:, self._index.like(q, "int64")]
+        x = T[..., :3, 3] + (T[..., :3, :3] * self._places.like(q)[:, None, :]).sum(-1)
+        for ground in self.grounds:
+            yield x, *ground.distance(x)
 
 
-def tangent_axes(normal: FloatArray) -> FloatArray:
+def tangent_axes(normal: Array) -> Array:
     """Rows normal and two tangents (..., 3, 3), without a branch that could lose digits (Duff et al. 2017)."""
     x, y, z = normal[..., 0], normal[..., 1], normal[..., 2]
-    sign = np.copysign(1.0, z)
+    sign = 2.0 * (z >= 0.0) - 1.0
     a = -1.0 / (sign + z)
     b = x * y * a
-    out = np.empty((*normal.shape[:-1], 3, 3))
+    out = full((*normal.shape[:-1], 3, 3), 0.0, normal)
     out[..., 0, :] = normal
     out[..., 1, 0], out[..., 1, 1], out[..., 1, 2] = 1.0 + sign * x * x * a, sign * b, -sign * x
     out[..., 2, 0], out[..., 2, 1], out[..., 2, 2] = b, sign + y * y * a, -y

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.arguments import explained
 from bough.compile.executions import CPU, GPU, CompiledFunction
-from bough.compile.run.libraries import asarray, full, library_of, on_host
+from bough.compile.run.libraries import asarray, chosen, full, is_on_gpu, library_of, on_host
 from bough.compile.settings import check_threads, on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import Effect, check_effects
@@ -19,12 +19,12 @@ from bough.dynamics.parameters import Parameters, check_inputs
 from bough.dynamics.stepping import Integrator, integrator_named
 from bough.errors import ModelError, OptionError, ShapeError, unknown_option
 from bough.model import Model
-from bough.simulate.closures import HeldMotion, check_closed
-from bough.simulate.contacts import Contacts
-from bough.simulate.rows import SWEEPS
-from bough.simulate.step import CHANGE, SLIPS
-from bough.simulate.stepping import FAILURES, RowStepper, has_rows
-from bough.simulate.steps import servo_gains, step_function
+from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, ProjectedStepper, check_closed, has_rows
+from bough.simulate.contact_step import CHANGE, SLIPS
+from bough.simulate.contacts import Contacts, ContactSpace, HeightField, Plane
+from bough.simulate.drives import Wrenches, servo_gains
+from bough.simulate.integration import step_function
+from bough.simulate.step_kernels import SWEEPS
 from bough.types import FloatArray
 
 Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
@@ -42,13 +42,15 @@ class Ensemble:
     joints or arrays (nv,) or (batch, nv), each of them is drawn to its `target`, implicitly, with no more than its
     effort.
 
-    With `contacts` the robots touch the ground: `force` and `residual` are as `rollout` records them, and `friction`
-    (batch,) may differ from row to row. Contacts are stepped by semi-implicit Euler. On a GPU
-    grounds are planes, there are no loops and mimic joints, and a step makes `contacts.sweeps` sweeps, 6 where that is
-    None. The same number gives the same states on the CPU, up to rounding. `friction` is then (batch, points).
+    With `contacts` the robots touch the ground: `force`, `touching` and `residual` tell how. Contacts are stepped by
+    semi-implicit Euler. On a GPU there are no loops and mimic joints, grounds are planes and height fields, and a step
+    makes `contacts.sweeps` sweeps, 6 where that is None. The same number gives the same states on the CPU, up to
+    rounding.
 
-    `inputs` names quantities of the model that may differ from row to row, given by name: `inertia`, `armature`,
-    `gravity`, `placement` (see `Dynamics`), for all rows or one for each.
+    These may differ from row to row, and are changed by `assign`: `friction` (batch,) of contacts; `planes` (batch, 4)
+    or (batch, grounds, 4), a unit normal and the height along it, in the place of the planes of `contacts`; gains of
+    servos; and what `inputs` names of the model, given by name: `inertia`, `armature`, `gravity`, `placement` (see
+    `Dynamics`), for all rows or one for each.
 
     A row that has no finite state any more is NaN from then on and `failed`; `reset` starts rows anew.
 
@@ -68,6 +70,7 @@ class Ensemble:
         servo: tuple[Array, Array] | None = None,
         contacts: Contacts | None = None,
         friction: Array | None = None,
+        planes: Array | None = None,
         without: Collection[Effect] = (),
         inputs: Sequence[str] = (),
         dynamics: Dynamics | None = None,
@@ -90,25 +93,29 @@ class Ensemble:
         self._given = self._parameters(inputs, parameters)
         self._bad = self._full((len(self.q),), 0, "uint8")
         self._launches: list[Callable[[], None]] = []
-        self._stepper: RowStepper | None = None
-        self._held: HeldMotion | None = None
+        self._stepper: ConstrainedStepper | None = None
+        self._projected: ProjectedStepper | None = None
         rule, off = integrator_named(integrator), check_effects(without)
-        # on a GPU: axes of contacts (contacts, 3, 3), where their impulses are, and the report of the last step
-        self._axes: Array = None
-        self._report: Array = None
-        self._contact_rows = slice(0)
+        self.dynamics = self._dynamics(dynamics)
+        self._report: Array = None  # of the last step, on a GPU
+        self._wrenches: Wrenches | None = None
+        self._applied: Array = None  # joint forces with those of wrenches
+        self._planes: tuple[Array, ...] = ()  # axes and heights, where they differ from row to row
         if has_rows(model, contacts, off):
-            stepper = self._with_contacts(dynamics or Dynamics(model), off, rule, servo is not None)
+            self._space = ContactSpace(self.dynamics, contacts)
+            if planes is not None:
+                self._planes = self._space.planes_of(planes, self.q)
+            stepper = self._with_contacts(dynamics, off, rule, servo is not None)
             self.friction = self._frictions(friction)
             if self._kind != "numpy":
                 self._function = self._on_gpu(stepper)
             else:
                 self._stepper = stepper
                 if rule != "semi_implicit_euler":
-                    self._held = HeldMotion(stepper, rule, off, servo is not None)
+                    self._projected = ProjectedStepper(stepper, rule, off, servo is not None)
         else:
-            if friction is not None:
-                raise ShapeError("friction is that of contacts: give contacts=")
+            if friction is not None or planes is not None:
+                raise ShapeError("friction and planes are those of contacts: give contacts=")
             how: dict[str, Any] = {"servo": servo is not None, "device": CPU if self._kind == "numpy" else GPU}
             self._function = step_function(model, rule, off, quantities=self._quantities, **how)
 
@@ -133,10 +140,22 @@ class Ensemble:
     @property
     def force(self) -> Array | None:
         """Mean forces on the points in the last step (batch, contacts, 3), in newtons, world axes."""
-        if self._axes is not None:
-            push = self._state[0][2][:, self._contact_rows].reshape(len(self.q), len(self._axes), 3)
-            return (push[..., None] * self._axes).sum(-2) / self.dt
-        return self._stepper.force if self._stepper and self.contacts else None
+        if self._report is None:
+            return self._stepper.force if self._stepper and self.contacts else None
+        axes = self._planes[0].reshape(len(self.q), -1, 3, 3) if self._planes else self._axes
+        return (self._impulses[..., None] * axes).sum(-2) / self.dt
+
+    @property
+    def touching(self) -> Array | None:
+        """(batch, contacts): true where a point pressed on its ground in the last step."""
+        if self._report is None:
+            return self._stepper.contact_impulses[..., 0] > 0.0 if self._stepper and self.contacts else None
+        return self._impulses[..., 0] > 0.0
+
+    @property
+    def _impulses(self) -> Array:
+        """Of contacts, on a GPU: (batch, contacts, 3), along their normals and tangents."""
+        return self._state[0][2][:, self._contact_rows].reshape(len(self.q), -1, 3)
 
     @property
     def residual(self) -> Array:
@@ -145,15 +164,61 @@ class Ensemble:
             return self._report[:, CHANGE]
         return self._stepper.residual if self._stepper else np.zeros(len(self.q))
 
-    def step(self, count: int = 1, *, tau: Array | None = None, target: Array | None = None) -> None:
+    def imu(self, frame: str) -> tuple[Array, Array]:
+        """What an inertial measurement unit at a frame reads: accelerometer and gyroscope (batch, 3), in its axes.
+
+        The accelerometer has the mean acceleration of the last step less gravity, in m/s^2; rows that were just reset
+        are at rest. The gyroscope has the angular velocity at its end, in rad/s.
+        """
+        given = self._given_of("placement")
+        (q, v, *_), (q0, v0, *_) = self._state
+        T = self.dynamics.placement(q, frame, **given)
+        change = (self.dynamics.velocity(q, v, frame, **given) - self.dynamics.velocity(q0, v0, frame, **given))[:, :3]
+        pull = self._given_of("gravity").get("gravity")
+        pull = self._like(self.model.gravity) if pull is None else pull
+        axes = T[:, :3, :3]
+        spin = self.dynamics.velocity(q, v, frame, "local", **given)[:, 3:]
+        return (axes * (change / self.dt - pull)[:, :, None]).sum(1), spin
+
+    def joint_reactions(self) -> Array:
+        """The mean wrench of each joint on its body in the last step (batch, joints, 6), to first order in dt.
+
+        [force, moment] at the body's origin, in its axes, beside contacts and `forces`: see `Dynamics.joint_forces`.
+        """
+        (_, v, *_), (q, before, *_) = self._state
+        wrenches: dict[str, Array] = {}
+        pairs = [] if self.contacts is None else [*self._space.wrenches(q, self.force, self._normals)]
+        if self._wrenches is not None:
+            pairs += [(name, self._wrenches.F[:, k]) for k, name in enumerate(self._wrenches.names)]
+        for name, wrench in pairs:
+            wrenches[name] = wrench + wrenches.get(name, 0.0)
+        given = self._given_of(*self._quantities.inputs)
+        return self.dynamics.joint_forces(q, before, (v - before) / self.dt, wrenches or None, **given)
+
+    @property
+    def _normals(self) -> Array:
+        """Of the grounds in the last step, (contacts, 3) or (batch, contacts, 3)."""
+        if self._planes:
+            return self._planes[0][..., :3]
+        return self._axes[:, 0] if self._stepper is None else self._stepper.axes[..., 0, :]
+
+    def step(
+        self,
+        count: int = 1,
+        *,
+        tau: Array | None = None,
+        target: Array | None = None,
+        forces: Mapping[str, Array] | None = None,
+    ) -> None:
         """`count` steps under joint forces `tau` and servos that draw to `target`, both (nv,) or (batch, nv).
 
-        Both may be functions of (t, q, v), called before every step. What is omitted stays as it was, at first zero
-        forces and the configuration at the start.
+        `forces` are external wrenches [force, moment] on frames by name, (6,) or (batch, 6), in world axes at their
+        origins. All may be functions of (t, q, v), called before every step. What is omitted stays as it was, at first
+        no forces and the configuration at the start.
         """
         if count < 0:
             raise ShapeError(f"count must not be negative, got {count}")
-        drives = {"tau": tau, "target": target}
+        drives = {"tau": tau, "target": target, "forces": forces}
         for name, value in drives.items():
             if not callable(value):
                 self._set(name, value)
@@ -170,51 +235,103 @@ class Ensemble:
                 self.time += self.dt
 
     def reset(self, rows: Rows, q: Array | None = None, v: Array | None = None) -> None:
-        """Put rows (numbers, a mask or a slice) back to the start, or to q and v."""
+        """Put rows (numbers, a mask or a slice) back to the start, or to q and v.
+
+        With a mask that is where the states are, nothing is copied to the host.
+        """
         try:
-            self.q[rows] = self._start[0][rows] if q is None else self._like(q)
-            self.v[rows] = self._start[1][rows] if v is None else self._like(v)
+            for k, given in enumerate((q, v)):
+                values = self._start[k] if given is None else self._like(given)
+                for state in self._state:
+                    self._write(rows, state[k], values, given is None)
         except (IndexError, ValueError, RuntimeError) as error:  # numpy and CuPy raise the first two, PyTorch all
             raise ShapeError(f"reset: rows, q and v do not fit together: {error}") from None
-        self._bad[rows] = 0
-        for impulses in self._state[0][2:]:
-            impulses[rows] = 0
+        for array in (self._bad, *self._state[0][2:]):
+            self._write(rows, array, 0 * array, True)
         if self._stepper is not None:
             self._stepper.forget(rows)
 
+    def _write(self, rows: Rows, array: Array, values: Array, of_all: bool = False) -> None:
+        """array[rows] = values, or values[rows] if they are those of all rows; by a mask, nothing is copied."""
+        is_mask = str(getattr(rows, "dtype", "")).rpartition(".")[2] == "bool" and rows.shape == (len(array),)
+        if is_mask and (of_all or values.ndim < array.ndim or values.shape == array.shape):
+            array[...] = chosen(rows, values, array)
+        else:
+            array[rows] = values[rows] if of_all else values
+
     def assign(self, rows: Rows, **parameters: Array) -> None:
-        """Change quantities that are `inputs` in some rows (numbers, a mask or a slice), as for new robots at reset."""
+        """Change what differs from row to row in some rows (numbers, a mask or a slice), as for new robots at reset:
+        `friction`, `planes`, `kp`, `kd`, and quantities of the model that are `inputs`.
+
+        Arrays on the host are checked; those on a GPU are not, and nothing is copied to the host.
+        """
         for name, value in parameters.items():
-            if name not in self._quantities.inputs:
-                raise _no_input(name, self._quantities.inputs)
-            at, own, host = self._quantities.inputs.index(name), self._quantities.own[name], on_host(value)
-            if host.shape[host.ndim - own.ndim :] != own.shape or not np.isfinite(host).all():
-                raise ShapeError(f"{name} must be finite and have shape {own.shape}, or one for each row: {host.shape}")
-            self._quantities.examine(name, host, check=True)
-            if self._given[at].ndim == own.ndim:  # the same for all rows so far
-                self._given[at] = self._full((len(self.q), *own.shape), 0.0) + self._given[at]
-                self._launches = []
+            array, shape = self._assigned(name)
+            given = self._space.planes_of(value, self.q) if name == "planes" else (self._like(value),)
+            if name in self._quantities.inputs and not is_on_gpu(value):
+                if np.shape(value)[np.ndim(value) - len(shape) :] != shape or not np.isfinite(value).all():
+                    got = np.shape(value)
+                    raise ShapeError(f"{name} must be finite and have shape {shape}, or one for each row: {got}")
+                self._quantities.examine(name, np.asarray(value, float), check=True)
+            if name == "friction" and given[0].ndim == 1 and array[0].ndim == 2:
+                given = (given[0][:, None] + 0 * array[0][:1],)
             try:
-                self._given[at][rows] = self._like(value)
+                for own, new in zip(array, given, strict=True):
+                    self._write(rows, own, new)
             except (IndexError, ValueError, RuntimeError) as error:
                 raise ShapeError(f"assign: rows and {name} do not fit together: {error}") from None
+
+    def _assigned(self, name: str) -> tuple[tuple[Array, ...], tuple[int, ...]]:
+        """Arrays (batch, ...) of what may differ from row to row, and the shape of one row."""
+        known = [*self._quantities.inputs, *(x for x in ("kp", "kd") if x in self._drives)]
+        known += (["friction"] if self.contacts else []) + (["planes"] if self._planes else [])
+        if name not in known:
+            raise _no_input(name, known)
+        if name in ("friction", "planes"):
+            return (self.friction,) if name == "friction" else self._planes, ()
+        holder: Any
+        key: Any
+        shape: tuple[int, ...]
+        if name in self._drives:
+            holder, key, shape = self._drives, name, (self.model.nv,)
+        else:
+            holder, key, shape = self._given, self._quantities.inputs.index(name), self._quantities.own[name].shape
+        if holder[key].ndim == len(shape):  # the same for all rows so far
+            holder[key] = self._full((len(self.q), *shape), 0.0) + holder[key]
+            self._launches = []
+        return (holder[key],), shape
 
     # Steps
 
     def _advance(self) -> None:
+        if self._report is not None and not self._space.is_flat:
+            for own, new in zip(self._planes, self._space.planes_at(self.q), strict=True):
+                own[...] = new
+        tau = self._pushed_forces()
         if not self._launches:
             report = () if self._report is None else (self._report,)
             for (q, v, *start), results in (self._state, self._state[::-1]):
-                *drives, dt = self._drives.values()
+                _, *servo, dt = self._drives.values()
                 touching = () if self._report is None else (self.friction, *start)
-                inputs, results = (q, v, *drives, *touching, dt, *self._given), (*results, *report)
-                how: dict[str, Any] = {"out": results, "bad": self._bad, "threads": self.threads}
+                inputs = (q, v, tau, *servo, *touching, dt, *self._planes, *self._given)
+                how: dict[str, Any] = {"out": (*results, *report), "bad": self._bad, "threads": self.threads}
                 self._launches.append(self._function.launcher(*inputs, **how))
         self._launches[0]()
         self._launches.reverse()
 
-    def _advance_on_ground(self, stepper: RowStepper) -> None:
-        tau, *servo, _ = self._drives.values()
+    def _pushed_forces(self) -> Array:
+        """Joint forces with those of external wrenches, in an array that stays."""
+        tau = self._drives["tau"]
+        if self._wrenches is None:
+            return tau
+        if self._applied is None:
+            self._applied, self._launches = tau + 0, []
+        self._applied[...] = tau + self._wrenches(self.q, **self._given_of("placement"))
+        return self._applied
+
+    def _advance_on_ground(self, stepper: ConstrainedStepper) -> None:
+        _, *servo, _ = self._drives.values()
+        tau = self._pushed_forces()
         rows = tuple(
             np.ascontiguousarray(np.broadcast_to(x, (len(self.q), *self._quantities.own[name].shape)))
             for name, x in zip(self._quantities.inputs, self._given, strict=True)
@@ -222,27 +339,30 @@ class Ensemble:
 
         def moved(some: Any) -> tuple[FloatArray, FloatArray]:
             drawn = tuple(x[some] if x.ndim == 2 else x for x in servo)
-            if self._held:
-                return self._held.advance(self.q[some], self.v[some], tau[some], self.dt, servo=drawn)
-            given = tuple(x[some] for x in rows)
-            return stepper.advance(self.q[some], self.v[some], tau[some], self.dt, self.friction[some], given, drawn)
+            if self._projected:
+                return self._projected.advance(self.q[some], self.v[some], tau[some], self.dt, servo=drawn)
+            more: Any = {"given": tuple(x[some] for x in rows), "planes": tuple(x[some] for x in self._planes)}
+            own = self.q[some], self.v[some], tau[some]
+            return stepper.advance(*own, self.dt, self.friction[some], servo=drawn, **more)
 
         try:
-            self._state[0] = moved(slice(None))
+            after = moved(slice(None))
         except FAILURES:  # steps that are composed of several functions, in which a row fails: each by itself
-            q, v = (np.full_like(x, np.nan) for x in self._state[0])
-            for r in range(len(q)):
+            after = np.full_like(self.q, np.nan), np.full_like(self.v, np.nan)
+            for r in range(len(self.q)):
                 stepper.forget()
                 with suppress(*FAILURES):
-                    q[r : r + 1], v[r : r + 1] = moved(slice(r, r + 1))
-            self._state[0] = q, v
+                    after[0][r : r + 1], after[1][r : r + 1] = moved(slice(r, r + 1))
             stepper.forget()
-        if not all(np.isfinite(x.sum()) for x in self._state[0]):
-            state = np.concatenate(self._state[0], axis=1)
-            self._bad |= (~np.isfinite(state).all(axis=1)).astype(np.uint8)
+        self._state = [after, self._state[0]]
+        if not all(np.isfinite(x.sum()) for x in after):
+            self._bad |= (~np.isfinite(np.concatenate(after, axis=1)).all(axis=1)).astype(np.uint8)
 
     def _set(self, name: str, value: Array | None) -> None:
         if value is None:
+            return
+        if name == "forces":
+            self._wrenches = Wrenches(self.dynamics, value, self.q)
             return
         if name not in self._drives:
             raise ShapeError(f"{name} is for servos: give servo=(kp, kd) to the ensemble")
@@ -253,36 +373,58 @@ class Ensemble:
 
     # What does not change
 
-    def _with_contacts(self, dynamics: Dynamics, off: tuple[str, ...], rule: str, servo: bool) -> RowStepper:
+    def _dynamics(self, given: Dynamics | None) -> Dynamics:
+        """Functions of the model where the states are, beside those of a step."""
+        if self._kind == "numpy" and given is not None and not self._quantities.inputs:
+            return given
+        return Dynamics(self.model, inputs=self._quantities.inputs, device=None if self._kind == "numpy" else "cuda")
+
+    def _given_of(self, *names: str) -> dict[str, Array]:
+        """Those of these quantities that are inputs."""
+        own = zip(self._quantities.inputs, self._given, strict=True)
+        return {name: value for name, value in own if name in names}
+
+    def _with_contacts(
+        self, dynamics: Dynamics | None, off: tuple[str, ...], rule: str, servo: bool
+    ) -> ConstrainedStepper:
         if self._kind == "numpy" and self.q.dtype != np.float64:
             raise ModelError("on the CPU contacts, loops and mimic joints are for float64 arrays")
         if self.contacts is not None and rule != "semi_implicit_euler":
             raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {rule!r}")
         how: dict[str, Any] = {"strict": False, "parameters": self._quantities, "servo": servo}
+        how["planes"] = bool(self._planes)
+        if self._planes and len(self._planes[0]) != len(self.q):
+            raise ShapeError(f"planes has {len(self._planes[0])} rows and q has {len(self.q)}")
         contacts = self.contacts
         if contacts is not None and self._kind != "numpy":
             contacts = replace(contacts, sweeps=contacts.sweeps or SWEEPS)
-        found = RowStepper(dynamics, contacts, off, **how)
-        if self._kind != "numpy" and not found.is_fixed:
+        found = ConstrainedStepper(dynamics or Dynamics(self.model), contacts, off, **how)
+        own = all(isinstance(ground, Plane | HeightField) for ground in found.space.grounds)
+        if self._kind != "numpy" and not (found.is_fixed and own):
             raise ModelError(
-                f"{self.model.name!r} has loops, mimic joints or a ground that is no plane: on the CPU only"
+                f"{self.model.name!r} has loops, mimic joints or a ground that is no Plane and no HeightField: "
+                f"on the CPU only"
             )
         if found.loops:
             check_closed(found.loops, self.q)
-        if self._quantities and (found.loops or self.model.couplings or not found.space.is_flat):
+        if self._quantities and (found.loops or self.model.couplings):
             raise ModelError(
-                f"{self.model.name!r} takes no {', '.join(self._quantities.inputs)} from row to row with these "
-                f"contacts: they are for planes, without loops and mimic joints"
+                f"{self.model.name!r} takes no {', '.join(self._quantities.inputs)} from row to row: "
+                f"they are for robots without loops and mimic joints"
             )
+        if "placement" in self._quantities.inputs and not found.space.is_flat:
+            raise ModelError(f"{self.model.name!r} takes placements from row to row on planes only")
         return found
 
-    def _on_gpu(self, stepper: RowStepper) -> CompiledFunction:
+    def _on_gpu(self, stepper: ConstrainedStepper) -> CompiledFunction:
         """All of a step there: states have the impulses of the last step as well, and all points a friction."""
         rows = len(self.q)
-        self._state = [(*state, self._full((rows, stepper.few.seen), 0.0)) for state in self._state]
+        self._state = [(*state, self._full((rows, stepper.kernels.seen), 0.0)) for state in self._state]
         self._report = self._full((rows, SLIPS + 1), 0.0)
-        self._axes = self._like(stepper.space.axes)
-        self._contact_rows = slice(len(stepper.few.joints), stepper.few.width)
+        self._axes = self._like(stepper.space.axes)  # (contacts, 3, 3)
+        self._contact_rows = slice(len(stepper.kernels.joints), stepper.kernels.width)
+        if not self._space.is_flat:
+            self._planes = self._space.planes_at(self.q)
         self.friction = self._like(np.repeat(self.friction[:, None], stepper.count, axis=1))
         return stepper.on_gpu(str(self.q.dtype).rpartition(".")[2])
 

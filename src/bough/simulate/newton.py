@@ -1,50 +1,48 @@
-"""Impulses of all rows together: held rows by one factor, slipping ones by sweeps and generalised Newton steps.
+"""Impulses of all rows together: sticking rows by one factor, slipping ones by sweeps and generalised Newton steps.
 
-Sweeps (`cone`) take hundreds of turns where a contact that slips and a stop act on one limb. A Newton step (Alart &
-Curnier 1991) solves all rows at once, for the state that each law is in: a contact opens, sticks, or slips along
-p = f - r w; a joint is free, slips, sticks or is at a stop. Where steps do not converge, sweeps go on. Rows may be
-redundant: each step moves impulses as little as it can, so that the start decides between them and not rounding.
+Sweeps (`cone`) converge slowly where contacts that slip act on one limb. A Newton step (Alart & Curnier 1991) solves
+all rows at once, for the state that each law is in: a contact opens, sticks, or slips along p = f - r w; a joint slips
+or sticks. Where steps do not converge, sweeps go on. Rows may be redundant: each step moves impulses as little as it
+can, so that the start decides between them and not rounding.
 """
 
 from __future__ import annotations
 
 from bough.compile.kernel import loop_kernel
 from bough.simulate.cone import JOINT, Laws, sweep
-from bough.simulate.hold import hold_rows, velocities
+from bough.simulate.sticking import solve_sticking, velocities
 from bough.types import Rows, Scalar, Workspace
 
 FIRST, SWEEPS, PACES = 12, 2500, 2  # sweeps before Newton steps, and after them at each pace
 STEPS, CONVERGED, SHARE = 25, 1e-9, 1e-9
 TINY = 1e-36
-OPEN, HELD, SLIPS = 0.0, 1.0, 2.0  # states of laws; a joint slips with what is known, and is open in this sense
+OPEN, STICKS, SLIPS = 0.0, 1.0, 2.0  # states of laws; the impulse of a slipping joint is known, as of an open contact
 
 
 @loop_kernel
-def solve_impulses(
-    k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows, small: Scalar, w: Workspace
-) -> Scalar:
+def solve_impulses(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: Scalar, w: Workspace) -> Scalar:
     """lam (rows,) from where it is, and in w.start; returns how far the last sweep still moved a velocity."""
     change, pace = 0.0, 1.0
     if k.goes_on[0] == 0:
         for n in range(k.most[0]):
-            change = sweep(k, (n, pace), A, b, friction, lower, upper, lam, w)
+            change = sweep(k, (n, pace), A, b, friction, lam, w)
         return change
     for r in range(len(lam)):
         change = change + abs(lam[r])
     if change > 0.0:
-        change = hold_rows(k, A, b, friction, lower, upper, w.start, lam, small, w)
+        change = solve_sticking(k, A, b, friction, w.start, lam, small, w)
         if change <= small:
             return change
         for r in range(len(lam)):
             lam[r] = w.start[r]
     for n in range(FIRST):
-        change = sweep(k, (n, pace), A, b, friction, lower, upper, lam, w)
+        change = sweep(k, (n, pace), A, b, friction, lam, w)
         if change <= small:
             return change
     for r in range(len(lam)):
         w.swept[r] = lam[r]
-    newton_steps(k, A, b, friction, lower, upper, lam, w)
-    found = sweep(k, (0, pace), A, b, friction, lower, upper, lam, w)
+    newton_steps(k, A, b, friction, lam, w)
+    found = sweep(k, (0, pace), A, b, friction, lam, w)
     if found <= change:
         change = found
     else:
@@ -54,17 +52,17 @@ def solve_impulses(
         for n in range(SWEEPS):
             if change <= small:
                 return change
-            change = sweep(k, (stage + n, pace), A, b, friction, lower, upper, lam, w)
+            change = sweep(k, (stage + n, pace), A, b, friction, lam, w)
         pace = 1.0 / (stage + 2)
     return change
 
 
 @loop_kernel
-def newton_steps(k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w: Workspace) -> None:
+def newton_steps(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace) -> None:
     """lam moved by Newton steps, as near as they come."""
     for _ in range(STEPS):
         velocities(A, b, lam, w.after)
-        count = choose_states(k, A, friction, lower, upper, lam, w)
+        count = choose_states(k, A, friction, lam, w)
         fill_system(k, A, friction, lam, count, w)
         if solve_system(count, w) == 0:
             return
@@ -79,7 +77,7 @@ def newton_steps(k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: 
 
 
 @loop_kernel
-def choose_states(k: Laws, A: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w: Workspace) -> int:
+def choose_states(k: Laws, A: Rows, friction: Rows, lam: Rows, w: Workspace) -> int:
     """w.state of all laws by w.after, w.index of rows that are unknown, w.move of the others; how many are unknown."""
     count = 0
     for i in range(len(k.row)):
@@ -88,10 +86,9 @@ def choose_states(k: Laws, A: Rows, friction: Rows, lower: Rows, upper: Rows, la
             own = A[r, r]
             z = w.after[r] - own * lam[r]
             free = z - min(max(z, -own * friction[i]), own * friction[i])
-            w.goal[r], w.state[i] = min(max(free, lower[i]), upper[i]), OPEN
-            w.move[r] = -lam[r]
-            if free != w.goal[r] or (free == 0.0 and friction[i] > 0.0):
-                w.state[i] = HELD
+            w.state[i], w.move[r] = OPEN, -lam[r]
+            if free == 0.0 and friction[i] > 0.0:
+                w.state[i] = STICKS
             elif free > 0.0:
                 w.move[r] = -lam[r] - friction[i]
             elif free < 0.0:
@@ -101,13 +98,13 @@ def choose_states(k: Laws, A: Rows, friction: Rows, lower: Rows, upper: Rows, la
             own = A[r, r] + TINY
             press = lam[r] - w.after[r] / own
             p, s = lam[r + 1] - w.after[r + 1] / own, lam[r + 2] - w.after[r + 2] / own
-            w.state[i] = HELD
+            w.state[i] = STICKS
             if press <= 0.0:
                 w.state[i] = OPEN
             elif p * p + s * s > friction[i] * friction[i] * press * press:
                 w.state[i] = SLIPS
             for c in range(3):
-                w.goal[r + c], w.move[r + c] = 0.0, -lam[r + c]
+                w.move[r + c] = -lam[r + c]
         if w.state[i] != OPEN:
             for c in range(rows):
                 w.index[count], w.move[r + c] = r + c, 0.0
@@ -128,24 +125,24 @@ def fill_system(k: Laws, A: Rows, friction: Rows, lam: Rows, count: int, w: Work
     for i in range(len(k.row)):
         r = k.row[i]
         if w.state[i] != OPEN:
-            fill_held(A, r, row, count, share, w)
+            fill_sticking(A, r, row, count, share, w)
             row = row + 1
             if k.kind[i] != JOINT:
-                if w.state[i] == HELD:
-                    fill_held(A, r + 1, row, count, share, w)
-                    fill_held(A, r + 2, row + 1, count, share, w)
+                if w.state[i] == STICKS:
+                    fill_sticking(A, r + 1, row, count, share, w)
+                    fill_sticking(A, r + 2, row + 1, count, share, w)
                 else:
                     fill_slipping(A, r, row, count, friction[i], lam, w)
                 row = row + 2
 
 
 @loop_kernel
-def fill_held(A: Rows, r: int, row: int, count: int, share: Scalar, w: Workspace) -> None:
-    """Row r has the velocity w.goal."""
+def fill_sticking(A: Rows, r: int, row: int, count: int, share: Scalar, w: Workspace) -> None:
+    """Row r does not move."""
     for c in range(count):
         w.G[row, c] = A[r, int(w.index[c])]
     w.G[row, row] = w.G[row, row] + share
-    w.G[row, count] = w.goal[r] - w.after[r] - w.known[r]
+    w.G[row, count] = -w.after[r] - w.known[r]
 
 
 @loop_kernel

@@ -22,20 +22,11 @@ from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError,
 from bough.model import Model
 from bough.opspace import Loops
 from bough.record import progress_bar
-from bough.simulate.closures import HeldMotion, check_closed
+from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, ProjectedStepper, check_closed, has_rows
 from bough.simulate.contacts import Contacts
+from bough.simulate.drives import Drive, Path, PrescribedMotion, Servos, Target, Wrenches, is_finite
+from bough.simulate.integration import step_by_acceleration, step_function
 from bough.simulate.recording import Recording
-from bough.simulate.stepping import FAILURES, RowStepper, has_rows
-from bough.simulate.steps import (
-    Drive,
-    Path,
-    PrescribedMotion,
-    Servos,
-    Target,
-    read_only,
-    step_by_acceleration,
-    step_function,
-)
 from bough.types import FloatArray
 
 Torque: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike]
@@ -87,11 +78,11 @@ def rollout(
     "semi_implicit_euler". Or it is a function (q, v, tau) that gives the whole acceleration: then joints act only
     through it.
 
-    Loops of the model are held, unless `without` names "closures"; start from `bough.close_loops`. Integrators keep
-    their order with them (see `closures`). `contacts` are points that may touch the ground (see `contacts`), which
-    records "contact_force" (T, contacts, 3), in newtons, and "contact_residual" (T,), by which the last sweep of the
-    solver still changed a velocity (see `stepping`). With contacts the integrator is "semi_implicit_euler", and
-    impulses of loops, contacts and joints are found together.
+    Loops of the model stay closed, unless `without` names "closures"; start from `bough.close_loops`. Integrators keep
+    their order with them (see `constrained_stepper`). `contacts` are points that may touch the ground (see `contacts`),
+    which records "contact_force" (T, contacts, 3), in newtons, and "contact_residual" (T,), by which the last sweep of
+    the solver still changed a velocity. With contacts the integrator is "semi_implicit_euler", and impulses of loops,
+    contacts and joints are found together.
 
     A state whose motion cannot be continued raises, named; with failures="record" it stays where it was, the others go
     on, and `Recording.failed_at` says when. Every `every`-th step is recorded, start and end too. Many states are
@@ -141,7 +132,7 @@ def rollout(
             if k % every == 0:
                 taken.append((t, steps.q, steps.v, push))
             end = duration if k == count - 1 else (k + 1) * dt
-            pushes = None if forces is None else Pushing(known, forces, t, steps)
+            pushes = None if forces is None else _wrenches(known, forces, t, steps)
             # steps of one length, whatever the rounding of times
             steps.take(push, t, dt if k < count - 1 else end - t, pushes)
             if stepper and contacts and (k % every == 0):
@@ -163,27 +154,13 @@ def _real(x: npt.ArrayLike, name: str) -> FloatArray:
         raise ShapeError(f"{name} must be an array of real numbers, got {type(x).__name__}") from None
 
 
-class Pushing:
-    """External wrenches at one time, as joint forces of all states or of some."""
-
-    def __init__(
-        self, dynamics: Dynamics, forces: Pushes | Mapping[str, npt.ArrayLike], t: float, steps: _Steps
-    ) -> None:
-        given = forces(t, read_only(steps.q), read_only(steps.v)) if callable(forces) else forces
-        if not isinstance(given, Mapping):
-            raise ShapeError(f"forces are a dictionary of frames and wrenches, got {given!r}")
-        self.dynamics, self.wrenches = dynamics, {name: np.asarray(x, float) for name, x in given.items()}
-        for name, x in self.wrenches.items():
-            dynamics.model.frame(name)  # an unknown one is refused by name
-            if x.shape not in ((6,), (*steps.q.shape[:-1], 6)):
-                raise ShapeError(f"forces[{name!r}] must have shape (6,) or {(*steps.q.shape[:-1], 6)}, got {x.shape}")
-            if steps.strict and not np.isfinite(x).all():
-                raise NonFiniteError(f"forces[{name!r}] is not finite at t = {t:g} s")
-
-    def __call__(self, q: FloatArray, v: FloatArray, rows: Any) -> FloatArray:
-        """Joint forces (..., nv) at q and v, which are those of `rows`."""
-        some = {name: x if x.ndim == 1 else x[rows] for name, x in self.wrenches.items()}
-        return np.asarray(self.dynamics.bias_force(q, v)) - np.asarray(self.dynamics.bias_force(q, v, some))
+def _wrenches(dynamics: Dynamics, forces: Forces, t: float, steps: _Steps) -> Wrenches:
+    """At time t."""
+    found = Wrenches(dynamics, forces(t, steps.q, steps.v) if callable(forces) else forces, steps.q)
+    if steps.strict and not is_finite(found.F):
+        wrong = found.names[int(np.argmin(np.isfinite(found.F).reshape(-1, len(found.names), 6).all(axis=(0, 2))))]
+        raise NonFiniteError(f"forces[{wrong!r}] is not finite at t = {t:g} s")
+    return found
 
 
 def _refuse(model: Model, loops: Loops | None, q: FloatArray) -> None:
@@ -218,7 +195,7 @@ class _Extras:
 def _stepper(
     dynamics: Dynamics, off: tuple[str, ...], contacts: Contacts | None, integrator: Integrator, motion: Law | None,
     extras: _Extras,
-) -> RowStepper | None:  # fmt: skip
+) -> ConstrainedStepper | None:  # fmt: skip
     """What solves loops and contacts, and joints that follow others, if there are any."""
     if contacts is not None and not isinstance(contacts, Contacts):
         raise ShapeError(f"contacts are bough.simulate.Contacts(points, ground, friction), got {contacts!r}")
@@ -234,7 +211,7 @@ def _stepper(
         )
     if contacts is not None and integrator != "semi_implicit_euler":
         raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {integrator!r}")
-    return RowStepper(dynamics, contacts, off, servo=extras.servos is not None, motion=extras.paths)
+    return ConstrainedStepper(dynamics, contacts, off, servo=extras.servos is not None, motion=extras.paths)
 
 
 class _Steps:
@@ -244,8 +221,10 @@ class _Steps:
         self, advance: Advance, q: FloatArray, v: FloatArray, strict: bool, extras: _Extras,
         forget: Callable[[], None] | None,
     ) -> None:  # fmt: skip
-        self.advance, self.q, self.v, self.strict, self.extras, self.forget = advance, q, v, strict, extras, forget
+        self.advance, self.q, self.v, self.strict, self.forget = advance, q, v, strict, forget
+        self.extras = extras if extras else None
         self.failed_at, self.is_whole = np.full(q.shape[:-1], np.inf), True
+        self._seal()
 
     def check_start(self, refuse: Callable[[FloatArray], None]) -> None:
         """Ask about all states; those that are refused raise, or never start."""
@@ -264,7 +243,7 @@ class _Steps:
             except BoughError:
                 self.failed_at[r] = 0.0
 
-    def take(self, tau: FloatArray, t: float, dt: float, pushes: Pushing | None = None) -> None:
+    def take(self, tau: FloatArray, t: float, dt: float, pushes: Wrenches | None = None) -> None:
         """All states that are still on their way, by dt."""
         given = (tau, *self.extras(t, dt, self.q, self.v)) if self.extras else (tau,)
         try:
@@ -274,8 +253,14 @@ class _Steps:
                 self._take_some(given, dt, pushes)
         except FAILURES as error:
             self._one_by_one(given, t, dt, error, pushes)
+        self._seal()
 
-    def _take_some(self, given: tuple[FloatArray, ...], dt: float, pushes: Pushing | None) -> None:
+    def _seal(self) -> None:
+        """Callers' functions see the state itself, and must not write to it."""
+        self.q.setflags(write=False)
+        self.v.setflags(write=False)
+
+    def _take_some(self, given: tuple[FloatArray, ...], dt: float, pushes: Wrenches | None) -> None:
         alive = np.isinf(self.failed_at)
         if alive.any():
             moved = self._finite(alive, given, dt, pushes)
@@ -283,21 +268,21 @@ class _Steps:
             self.q[alive], self.v[alive] = moved
 
     def _finite(
-        self, rows: Any, given: tuple[FloatArray, ...], dt: float, pushes: Pushing | None
+        self, rows: Any, given: tuple[FloatArray, ...], dt: float, pushes: Wrenches | None
     ) -> tuple[FloatArray, FloatArray]:
         q, v = self.q, self.v
         if rows is not ...:
             given = tuple(x[rows] if x.ndim == self.q.ndim else x for x in given)
             q, v = q[rows], v[rows]
         if pushes is not None:
-            given = (given[0] + pushes(q, v, rows), *given[1:])
+            given = (given[0] + pushes(q, rows), *given[1:])
         q, v = self.advance(q, v, dt, *given)
-        if not math.isfinite(q.sum() + v.sum()) and not (np.isfinite(q).all() and np.isfinite(v).all()):
+        if not (is_finite(q) and is_finite(v)):
             raise NonFiniteError("the state became infinite")
         return q, v
 
     def _one_by_one(
-        self, given: tuple[FloatArray, ...], t: float, dt: float, error: BoughError, pushes: Pushing | None
+        self, given: tuple[FloatArray, ...], t: float, dt: float, error: BoughError, pushes: Wrenches | None
     ) -> None:
         """After a step that failed: each state by itself, to find those that cannot go on."""
         if self.q.ndim == 1:
@@ -345,11 +330,11 @@ def _by_kernel(dynamics: Dynamics, integrator: Integrator, off: tuple[str, ...],
     return advance
 
 
-def _on_rows(stepper: RowStepper, integrator: Integrator, off: tuple[str, ...], extras: _Extras) -> Advance:
+def _on_rows(stepper: ConstrainedStepper, integrator: Integrator, off: tuple[str, ...], extras: _Extras) -> Advance:
     """Steps with contacts, loops or mimic joints."""
     servos = 3 if extras.servos else 0
     if integrator != "semi_implicit_euler":
-        held = HeldMotion(stepper, integrator, off, bool(servos))
+        held = ProjectedStepper(stepper, integrator, off, bool(servos))
         return lambda q, v, dt, tau, *servo: held.advance(q, v, tau, dt, servo=servo)
     return lambda q, v, dt, tau, *more: stepper.advance(q, v, tau, dt, servo=more[:servos], lead=more[servos:])
 

@@ -60,6 +60,33 @@ def asarray(x: Array, like: Array, dtype: str | None = None) -> Array:
     return uploaded(np.asarray(x, dtype or _precision(like)), library)
 
 
+class Copies:
+    """An array of the host, and its copies in other libraries: each is made once, so that later calls copy nothing."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self._made: dict[Any, Array] = {}
+
+    def like(self, x: Array, dtype: str | None = None) -> Array:
+        """The one in the library, the place and, without `dtype`, the precision of x."""
+        key = library_of(x), str(getattr(x, "device", "")), dtype or str(x.dtype)
+        if key not in self._made:
+            self._made[key] = asarray(self.array, x, dtype)
+        return self._made[key]
+
+
+def as_index(x: Array) -> Array:
+    """Whole numbers as an array that can be an index."""
+    return x.long() if library_of(x) == "torch" else x.astype(np.int64)
+
+
+def chosen(mask: Array, x: Array, y: Array) -> Array:
+    """x where the mask (rows,) is true, else y, without a copy to the host."""
+    mask = mask.reshape((-1,) + (1,) * (y.ndim - 1))
+    library = library_of(y)
+    return (np if library == "numpy" else modules[library]).where(mask, x, y)
+
+
 def on_host(x: Array) -> np.ndarray:
     """The numbers of an array as float64 on the host."""
     library = library_of(x)

@@ -1,98 +1,23 @@
-"""Steps without loops and contacts: kernels of `dynamics.stepping`, bound once for all models that are equal.
-
-And steps under accelerations that are functions of the caller, by the stages of the same integrators.
-"""
+"""What drives a step: joint forces, external wrenches, targets of servos and prescribed motion, as users give them."""
 
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.dynamics.engine import CPU, CompiledFunction, Device, bind
-from bough.dynamics.laws import joint_laws
-from bough.dynamics.parameters import Parameters
-from bough.dynamics.stepping import INTEGRATORS, Integrator
+from bough.compile.run.libraries import asarray, full
+from bough.dynamics.dynamics import Dynamics
 from bough.errors import NonFiniteError, ShapeError, short
-from bough.model import Model, mark_limbs
+from bough.model import Model
 from bough.types import FloatArray
 
-KEPT = 64  # functions that stay bound: tracing one takes longer than a hundred steps
-_bound: OrderedDict[Any, CompiledFunction] = OrderedDict()
-
 Target: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike] | npt.ArrayLike
-Acceleration: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
-State: TypeAlias = tuple[FloatArray, FloatArray]  # q and v
+Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
 Path: TypeAlias = Callable[[float], Any]  # a position, or (position, velocity), at a time
-
-
-def kept(key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction:
-    """The function of this key, made if it is not among those used last."""
-    if key not in _bound:
-        _bound[key] = make()
-    _bound.move_to_end(key)
-    while len(_bound) > KEPT:
-        _bound.popitem(last=False)
-    return _bound[key]
-
-
-def step_function(
-    model: Model,
-    integrator: Integrator,
-    without: Collection[str] = (),
-    *,
-    servo: bool = False,
-    prescribed: Collection[int] = (),
-    quantities: Parameters | None = None,
-    device: Device = CPU,
-    general: bool = False,
-) -> CompiledFunction:
-    """A step of the model by one integrator, with servos, prescribed joints and further inputs where they are used."""
-    inputs = quantities.inputs if quantities else ()
-    options = tuple(sorted(without)), servo, tuple(sorted(prescribed)), tuple(inputs), device, general
-    laws = joint_laws(model, without, prescribed)
-
-    def make() -> CompiledFunction:
-        routine = INTEGRATORS[integrator].step(servo, bool(prescribed))
-        given = quantities or Parameters(model)
-        routine, constants, twins = given.prepared(routine, laws, mark_limbs)
-        return bind(routine, model, *constants, twins=twins, device=device, fold=given.folds, general=general)
-
-    return kept((model.hash, integrator, *options), make)
-
-
-def step_by_acceleration(
-    model: Model, integrator: Integrator, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float
-) -> State:
-    """q and v after dt under accelerations (..., nv) that are a function of (q, v), of one state or many."""
-    q, v, h = np.asarray(q, float), np.asarray(v, float), np.array([dt], float)
-    now, qdd = (q, np.zeros((*v.shape[:-1], 4, model.nv))), np.zeros(v.shape)
-    for n, routine in enumerate(INTEGRATORS[integrator].stages):
-        if n > 0:
-            qdd = numbers("the acceleration has", acceleration(now[0], now[1][..., 0, :]), v.shape)
-        stage = kept((model.hash, integrator, n), partial(bind, routine, model, general=True))
-        now = stage.call(q, v, qdd, now[1], h)
-    return now[0], now[1][..., 0, :]
-
-
-def semi_implicit_euler(model: Model, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float) -> State:
-    """First order; the position moves with the new velocity, which keeps oscillations from growing."""
-    return step_by_acceleration(model, "semi_implicit_euler", acceleration, q, v, dt)
-
-
-def runge_kutta_4(model: Model, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float) -> State:
-    """Fourth order on vector spaces and rotations alike: steps are taken in the tangent space at q (Munthe-Kaas)."""
-    return step_by_acceleration(model, "runge_kutta_4", acceleration, q, v, dt)
-
-
-def lie_midpoint(model: Model, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float) -> State:
-    """Second order and symmetric in time, so that energy does not drift; implicit, by fixed-point iteration."""
-    return step_by_acceleration(model, "lie_midpoint", acceleration, q, v, dt)
 
 
 def servo_gains(model: Model, name: str, value: Any, batch: int | None) -> FloatArray:
@@ -114,7 +39,7 @@ def servo_gains(model: Model, name: str, value: Any, batch: int | None) -> Float
 
 
 class Drive:
-    """Joint forces, or targets, at each time, apart from the caller's arrays: constant, or a function of (t, q, v)."""
+    """Joint forces, or targets, at each time, copied from the caller's: constant, or a function of (t, q, v)."""
 
     def __init__(self, name: str, given: Any, shape: tuple[int, ...], strict: bool) -> None:
         self.name, self.shape, self.strict = name, shape, strict
@@ -125,10 +50,10 @@ class Drive:
     def __call__(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
         if self.function is None:
             return self.constant
-        found = self.function(t, read_only(q), read_only(v))
+        found = self.function(t, q, v)
         if type(found) is np.ndarray and found.shape == self.shape and found.dtype == np.float64:
             copy = found.copy()
-            if not self.strict or math.isfinite(copy.sum()):
+            if not self.strict or is_finite(copy):
                 return copy
         return numbers(f"{self.name} returned", found, self.shape, f" at t = {t:g} s", self.strict)
 
@@ -149,11 +74,10 @@ def numbers(what: str, given: Any, shape: tuple[int, ...], when: str = "", stric
         raise ShapeError(f"{what} shape {found.shape}{when}, expected {shape}") from None
 
 
-def read_only(x: FloatArray) -> FloatArray:
-    """The same numbers, which a caller's function cannot write to."""
-    view = x.view()
-    view.flags.writeable = False
-    return view
+def is_finite(x: FloatArray) -> bool:
+    """Whether all numbers are finite: the sum of squares is quick, and infinite where one is not, or is very large."""
+    flat = x.ravel()
+    return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
 
 
 class Servos:
@@ -205,3 +129,25 @@ class PrescribedMotion:
         for name, rate in velocity.items():
             lead[..., self.model.joint(name).v] = rate
         return lead, goal
+
+
+class Wrenches:
+    """External wrenches [force, moment] on frames by name, (6,) or (..., 6), in world axes, as joint forces."""
+
+    def __init__(self, dynamics: Dynamics, forces: Any, q: Array) -> None:
+        if not isinstance(forces, Mapping):
+            raise ShapeError(f"forces are a dictionary of frames and wrenches, got {forces!r}")
+        self.dynamics, self.names, shape = dynamics, tuple(forces), (*q.shape[:-1], 6)
+        self.F = full((*q.shape[:-1], len(forces), 6), 0.0, q)
+        for k, (name, wrench) in enumerate(forces.items()):
+            dynamics.model.frame(name)  # an unknown one is refused by name
+            given = asarray(wrench, q)
+            if tuple(given.shape) not in ((6,), shape):
+                raise ShapeError(f"forces[{name!r}] must have shape (6,) or {shape}, got {tuple(given.shape)}")
+            self.F[..., k, :] = given
+
+    def __call__(self, q: Array, rows: Any = ..., **parameters: Array) -> Array:
+        """Joint forces (..., nv) at q, the configurations of `rows`."""
+        if not self.names:
+            return 0.0
+        return self.dynamics.generalized_forces(q, self.names, self.F[rows], **parameters)

@@ -1,0 +1,385 @@
+"""Steps of many states with contacts, loops and mimic joints: which kernel takes which row of a batch.
+
+Straight-line kernels (`contact_step`) try the likely ways first: all contacts stick or are open, or some of them slip;
+no joint is at a stop, or some are. Rows in which the laws do not hold then are stepped by general code, which goes on
+until they do. What a row gets depends on itself alone.
+
+Integrators of higher order take accelerations of `ConstrainedDynamics`, an ordinary differential equation whatever the
+state; positions and velocities are then projected onto the loops, along the least way in the metric of the masses. As
+what a step leaves is of its own order, so is the result (Hairer & Wanner 1996, VII.2). A step in which a stop or dry
+friction acts is one of semi-implicit Euler, in which both are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.compile.executions import GPU, CompiledFunction
+from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.engine import bind
+from bough.dynamics.laws import LAW_FORCES, check_effects, joint_laws
+from bough.dynamics.parameters import Parameters
+from bough.dynamics.stepping import Integrator
+from bough.errors import NonFiniteError, NumericalError, ShapeError
+from bough.model import Model
+from bough.opspace import ConstrainedDynamics, Loops
+from bough.simulate.contact_step import (
+    AGAIN,
+    CHANGE,
+    CONTACT_STEP,
+    DEPTH,
+    EXCESS,
+    LARGEST,
+    LIFT,
+    ROW_STEP,
+    SLIPS,
+    SPENT,
+)
+from bough.simulate.contacts import Contacts, ContactSpace
+from bough.simulate.drives import PrescribedMotion
+from bough.simulate.integration import step_by_acceleration
+from bough.simulate.step_kernels import SWEEPS, Setting, StepKernels, all_parameters
+from bough.types import FloatArray, IntArray
+
+FAILURES = (NumericalError, NonFiniteError)  # of one state by itself: any other error is one of all states
+DEEP = 1e-6  # metres: points that are further inside the ground are lifted
+OPEN = 1e-3  # metres or radians by which loops may be open at the start
+UNMET = 1e-6  # of the accelerations: rows of loops that are further off have no motion
+# Ways of a step: straight-line kernels, with LOCKED among their bits where joints may be at stops, or general code
+STICKING, SWEPT, LOCKED, GENERAL = 1, 2, 4, 8
+TRIES = 3  # of straight-line kernels with other joints at stops
+
+
+class Situation(NamedTuple):
+    """States before a step, a row for each: forces of joints, friction of contacts, and impulses to begin with."""
+
+    q: FloatArray
+    v: FloatArray
+    tau: FloatArray
+    friction: FloatArray  # (batch, contacts)
+    start: FloatArray  # (batch, impulses), as the last step found them
+    servo: tuple[FloatArray, ...] = ()  # target, kp and kd (batch, nv), if there are servos
+    planes: tuple[FloatArray, ...] = ()  # axes (batch, contacts, 9) and heights, where they differ from state to state
+    given: tuple[FloatArray, ...] = ()  # quantities of the model that differ from row to row
+    lead: tuple[FloatArray, ...] = ()  # velocities (batch, nv) at the end, if there are prescribed joints
+
+    def some(self, rows: IntArray) -> Situation:
+        """These rows alone."""
+        # `take` is several times faster than an index
+        each: Any = (
+            np.take(x, rows, axis=0) if isinstance(x, np.ndarray) else tuple(np.take(y, rows, axis=0) for y in x)
+            for x in self
+        )
+        return Situation(*each)
+
+
+def has_rows(model: Model, contacts: Contacts | None, off: Collection[str]) -> bool:
+    """Whether steps have rows beside the laws of joints: contacts, loops, ties of mimic joints."""
+    return contacts is not None or bool(model.couplings) or (bool(model.closures) and "closures" not in off)
+
+
+def check_closed(loops: Loops, q: FloatArray) -> None:
+    """Refuse states whose loops are open: closing them would be no motion."""
+    gap = np.abs(loops.gap(np.atleast_2d(q))).max(axis=1)
+    if len(gap) and not (gap <= OPEN).all():
+        row = int(gap.argmax())
+        which = f"row {row} of the batch" if q.ndim == 2 else "the state"
+        raise ShapeError(
+            f"{which} has a loop of {loops.model.name!r} open by {gap[row]:.3g} m or rad: start from "
+            f'bough.close_loops(model, q).q, or leave loops out with without=["closures"]'
+        )
+
+
+class ConstrainedStepper:
+    """Advances states of a model with contacts, loops and mimic joints; (batch, ...) or one state.
+
+    A state without a finite successor raises, or is NaN if not `strict`. `planes` says that planes of the ground are
+    given in each call.
+    """
+
+    def __init__(
+        self,
+        dynamics: Dynamics,
+        contacts: Contacts | None = None,
+        without: Any = (),
+        *,
+        strict: bool = True,
+        parameters: Parameters | None = None,
+        servo: bool = False,
+        motion: PrescribedMotion | None = None,
+        planes: bool = False,
+    ) -> None:
+        self.dynamics, self.model, self.strict = dynamics, dynamics.model, strict
+        self.coordinates, prescribed = (motion.coordinates, motion.dofs) if motion else ([], [])
+        off, self.space = check_effects(without), ContactSpace(dynamics, contacts)
+        held = bool(self.model.closures) and "closures" not in off
+        self.loops = Loops(self.model, dynamics=dynamics, fixed=prescribed) if held else None
+        self.count, self.sweeps = self.space.count, contacts.sweeps if contacts else None
+        self.is_soft, self.friction = bool(contacts and contacts.compliance), contacts.friction if contacts else 0.0
+        self.parameters = parameters or Parameters(self.model)
+        has_planes = planes or not self.space.is_flat
+        setting = Setting(dynamics, off, self.space, self.parameters, servo, prescribed, has_planes)
+        self.is_fixed = setting.is_fixed
+        self.kernels = StepKernels(setting)
+        self._ways = self._straight(setting)
+        self._bound: dict[int, CompiledFunction] = {}
+        self.residual = np.zeros(1)
+        # impulses of contacts (batch, contacts, 3), along which axes, within which time
+        self._pushed: tuple[FloatArray, FloatArray, float]
+        self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
+        # impulses from which the next step's are sought, and where contacts slipped
+        self._last, self._slid = np.zeros((0, self.kernels.seen)), np.ones(0, bool)
+
+    def _straight(self, setting: Setting) -> set[int]:
+        """Ways whose straight-line kernels are worth compiling."""
+        if self.dynamics.general or not self.count or setting.has_loops:
+            return set()
+        stops = (0, LOCKED) if self.kernels.stops else (0,)
+        found = {SWEPT | bits for bits in stops if self.kernels.is_small(self.sweeps or SWEEPS)}
+        if self.sweeps is None and found and self.kernels.is_small(0):
+            found |= {STICKING | bits for bits in stops}
+        return found
+
+    def advance(
+        self,
+        q: FloatArray,
+        v: FloatArray,
+        tau: FloatArray,
+        dt: float,
+        friction: FloatArray | None = None,
+        given: tuple[FloatArray, ...] = (),
+        servo: tuple[FloatArray, ...] = (),
+        lead: tuple[FloatArray, ...] = (),
+        planes: tuple[FloatArray, ...] = (),
+    ) -> tuple[FloatArray, FloatArray]:
+        """The state after dt; `friction` (batch,) and the parameters `given` (batch, ...) differ from row to row.
+
+        `servo` is target, kp and kd, (nv,) or (batch, nv) each; `lead` velocities and coordinates at the end, from
+        which prescribed joints take theirs; `planes` axes (batch, contacts, 9) and heights (batch, contacts).
+        """
+        Q, V, T = (np.atleast_2d(x) for x in (q, v, tau if tau.shape == v.shape else np.broadcast_to(tau, v.shape)))
+        mu = np.empty((len(Q), self.count))
+        mu[...] = self.friction if friction is None else friction[:, None]
+        if len(self._last) != len(Q):
+            self._last, self._slid = np.zeros((len(Q), self.kernels.seen)), np.ones(len(Q), bool)
+        drawn = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in servo)
+        ground = planes if planes or self.space.is_flat else self.space.planes_at(Q)
+        led = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in lead[:1])
+        now = Situation(Q, V, np.ascontiguousarray(T), mu, self._last, drawn, ground, given, led)
+        q_after, v_after, self._last, report = self._solved(now, dt)
+        if lead:
+            q_after[:, self.coordinates] = np.atleast_2d(lead[1])[:, self.coordinates]
+        self._lift(q_after, report, now)
+        if self.loops:
+            q_after = self.loops.onto(q_after, 1)
+        self.residual, self._slid = report[:, CHANGE], report[:, SLIPS] > 0.0
+        axes = ground[0].reshape(len(Q), self.count, 3, 3) if ground else self.space.axes
+        of_contacts = self._last[:, len(self.kernels.joints) : self.kernels.width].reshape(len(Q), self.count, 3)
+        self._pushed = of_contacts, axes, dt
+        return (q_after[0], v_after[0]) if q.ndim == 1 else (q_after, v_after)
+
+    # Ways
+
+    def _solved(self, now: Situation, dt: float) -> Any:
+        """The outputs of a step. Copying rows costs as much as stepping them: all take the majority's way first."""
+        ways = self._first_ways(now)
+        main = int(np.bincount(ways).argmax()) if len(ways) else GENERAL
+        found = self._call(main, now, dt)
+        todo, tries = self._next_ways(main, found[3]), np.zeros(len(ways), np.int8)
+        came = np.full(len(ways), main, np.int8)  # by which way each row has what was found
+        other = ways != main
+        todo[other], came[other] = ways[other], 0
+        while len(rest := np.flatnonzero(todo)):
+            way = int(todo[rest].min())
+            rows = np.flatnonzero(todo == way)
+            some = now.some(rows)
+            # what sweeps found, and all that is right but for stops, is where to go on from
+            goes_on = (came[rows] & SWEPT > 0) | (
+                (came[rows] > 0) & (found[3][rows, CHANGE] <= found[3][rows, LARGEST])
+            )
+            some = some._replace(start=np.where(goes_on[:, None], found[2][rows], some.start))
+            more = self._call(way, some, dt)
+            for old, new in zip(found, more, strict=True):
+                old[rows] = new
+            came[rows] = way
+            tries[rows] += 1
+            again = self._next_ways(way, more[3])
+            again[(again == way) & (tries[rows] > self._most_tries)] = 0 if self.is_fixed else GENERAL
+            todo[rows] = again
+        return found
+
+    @property
+    def _most_tries(self) -> int:
+        return AGAIN.times - 1 if self.is_fixed else TRIES
+
+    def _first_ways(self, now: Situation) -> Any:
+        """(batch,) by what happened in the last step: whether contacts slipped, and whether a stop acted."""
+        if self.is_fixed:
+            return np.full(len(now.q), self._served(SWEPT | LOCKED), np.int8)
+        if not self._ways:
+            return np.full(len(now.q), GENERAL, np.int8)
+        ways = STICKING + self._slid.view(np.int8)
+        if self.kernels.stops:
+            ways |= LOCKED * now.start[:, self.kernels.width :].any(axis=1).view(np.int8)
+        for way in {STICKING, STICKING | LOCKED, SWEPT, SWEPT | LOCKED} - self._ways:
+            ways[ways == way] = self._served(way)
+        return ways
+
+    def _next_ways(self, way: int, report: FloatArray) -> Any:
+        """(batch,) how rows are stepped again, or 0: with other joints at stops, by sweeps, or by general code."""
+        again = np.zeros(len(report), np.int8)
+        if way != GENERAL or self.is_fixed:
+            again[report[:, EXCESS] > 0.0] = self._served(way | LOCKED)
+        if way != GENERAL and self.sweeps is None:
+            again[report[:, CHANGE] > report[:, LARGEST]] = self._served(way + 1) if way & 1 else GENERAL
+        return again
+
+    def _served(self, way: int) -> int:
+        """The same way, but sweeps where there is no factor, and general code where there is neither."""
+        if way in self._ways:
+            return way
+        if way & LOCKED and not self.kernels.stops:
+            return self._served(way ^ LOCKED)
+        return self._served(way + 1) if way & 1 else GENERAL
+
+    def _kernel(self, way: int) -> CompiledFunction:
+        if way not in self._bound:
+            if way == GENERAL:
+                step = CONTACT_STEP if self.is_fixed else ROW_STEP
+                self._bound[way] = self.kernels.bind(step, self.sweeps, general=True)
+            else:
+                sweeps = 0 if way & 1 else self.sweeps or SWEEPS
+                self._bound[way] = self.kernels.bind(CONTACT_STEP, sweeps, locks=bool(way & LOCKED))
+        return self._bound[way]
+
+    def on_gpu(self, dtype: npt.DTypeLike) -> CompiledFunction:
+        """All of a step with a number of sweeps, as one kernel there; inputs and outputs are those of CONTACT_STEP."""
+        return self.kernels.bind(CONTACT_STEP, self.sweeps, device=GPU, dtype=dtype)
+
+    def _call(self, way: int, now: Situation, dt: float) -> Any:
+        kernel, servo, lead, (planes, given) = self._kernel(way), now.servo, now.lead, (now.planes, now.given)
+        if way == GENERAL:
+            servo, (planes, given) = servo or (np.zeros(self.model.nv),) * 3, self._whole(planes, given)
+            lead = lead or (np.zeros(self.model.nv),)
+        # arrays that fit need no second look
+        arrays = (*now[:3], *servo, now.friction, now.start, *lead, np.full((len(now.q), 1), dt), *planes, *given)
+        try:
+            return kernel.call(*arrays)
+        except FAILURES:
+            # looking at each row takes as long again, so only where one is known to fail
+            if self.strict:
+                raise
+            return kernel.with_status(*arrays)[0]
+
+    def _whole(self, planes: tuple[FloatArray, ...], given: tuple[FloatArray, ...]) -> Any:
+        """Inputs of general code, which takes all: zeros where they are not used, and the model's own quantities."""
+        known = dict(zip(self.parameters.inputs, given, strict=True))
+        own = all_parameters(self.parameters).own
+        return planes or (np.zeros((self.count, 9)), np.zeros(self.count)), [known.get(n, x) for n, x in own.items()]
+
+    def _lift(self, q: FloatArray, report: FloatArray, now: Situation) -> None:
+        """Points that went into the ground, out of it."""
+        if not self.count or self.is_soft or self.is_fixed:
+            return
+        depth, planes = report[:, DEPTH], now.planes
+        if not self.space.is_flat:
+            planes, depth = self.space.planes_at(q), self.space.depth(q)
+        deep = np.flatnonzero((depth > DEEP) & (report[:, SPENT] > 0.0))
+        if len(deep):
+            straight = bool(self._ways)
+            more: Any = tuple(x[deep] for x in planes), tuple(x[deep] for x in now.given)
+            more = more if straight else self._whole(*more)
+            lift = self.kernels.bind(LIFT, SWEEPS, general=not straight)
+            q[deep] = lift.call(q[deep], report[deep, SPENT : SPENT + 1], *more[0], *more[1])
+
+    # What is known of the last step
+
+    @property
+    def impulses(self) -> FloatArray:
+        """(batch, impulses) of the last step: of joints with friction, three of each contact, of stops."""
+        return self._last
+
+    @property
+    def contact_impulses(self) -> FloatArray:
+        """(batch, contacts, 3) of the last step: along normals and tangents."""
+        return self._pushed[0]
+
+    @property
+    def axes(self) -> FloatArray:
+        """Normals and tangents of the last step, (contacts, 3, 3) or (batch, contacts, 3, 3)."""
+        return self._pushed[1]
+
+    def forget(self, rows: Any = None) -> None:
+        """The next step of these rows, or of all, begins without the impulses of the last."""
+        if rows is None:
+            self._last, self._slid = self._last[:0], self._slid[:0]
+        elif len(self._last):
+            self._last[rows], self._slid[rows] = 0.0, True
+
+    @property
+    def force(self) -> FloatArray:
+        """Mean forces on the points in the last step (batch, contacts, 3), in newtons, world axes."""
+        push, axes, dt = self._pushed
+        return np.asarray(np.einsum("bci,cij->bcj" if axes.ndim == 3 else "bci,bcij->bcj", push, axes) / dt)
+
+    def report(self, alive: npt.NDArray[np.bool_]) -> dict[str, FloatArray]:
+        """Of the last step: "contact_force" (..., contacts, 3), mean forces on the points in newtons, world axes, and
+        "contact_residual" (...,), how far the last sweep still moved a velocity, m/s or rad/s.
+
+        NaN for states that are not `alive` (a flag for each, or one), and in the step in which one of them failed.
+        """
+        flags, found = alive.reshape(-1), {}
+        for name, value in (("contact_force", self.force), ("contact_residual", self.residual)):
+            out = np.full((alive.size, *value.shape[1:]), np.nan)
+            if len(value) == np.count_nonzero(flags):
+                out[flags] = value
+            found[name] = out.reshape((*alive.shape, *value.shape[1:]))
+        return found
+
+
+class ProjectedStepper:
+    """Steps by an integrator of higher order, of a model whose loops and mimic joints `stepper` constrains."""
+
+    def __init__(self, stepper: ConstrainedStepper, integrator: Integrator, without: Any, servo: bool) -> None:
+        self.stepper, self.model, self.integrator = stepper, stepper.model, integrator
+        self.motion = ConstrainedDynamics(stepper.loops.space) if stepper.loops else None
+        routine = LAW_FORCES if servo else LAW_FORCES.without("target", "kp", "kd")
+        self._forces = bind(routine, self.model, *joint_laws(self.model, without), general=stepper.dynamics.general)
+
+    def advance(
+        self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float, *, servo: tuple[FloatArray, ...] = ()
+    ) -> tuple[FloatArray, FloatArray]:
+        """The state after dt."""
+        Q, V = np.atleast_2d(q), np.atleast_2d(v)
+        T, *drawn = (np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in (tau, *servo))
+        exact = self.stepper.advance(Q, V, T, dt, servo=tuple(drawn))
+        acts = np.abs(self.stepper.impulses).max(axis=1, initial=0.0) > 0.0
+        if not acts.all():
+            moved = self._smooth(Q, V, dt, (T, *drawn))
+            exact = np.where(acts[:, None], exact[0], moved[0]), np.where(acts[:, None], exact[1], moved[1])
+        return (exact[0][0], exact[1][0]) if q.ndim == 1 else exact
+
+    def _smooth(self, q: FloatArray, v: FloatArray, dt: float, drives: tuple[FloatArray, ...]) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):
+            law = partial(self._acceleration, drives)
+            q, v = step_by_acceleration(self.model, self.integrator, law, q, v, dt)
+        if self.stepper.loops is None or self.motion is None:
+            return q, v
+        q = self.stepper.loops.onto(q)
+        return q, self.motion.impact(q, v).v
+
+    def _acceleration(self, drives: tuple[FloatArray, ...], q: FloatArray, v: FloatArray) -> FloatArray:
+        tau = self._forces.call(q, v, *drives)
+        if self.motion is None:
+            return np.asarray(self.stepper.dynamics.forward_dynamics(q, v, tau))
+        found = self.motion(q, v, tau)
+        size = np.maximum(1.0, np.abs(found.qdd).max(axis=-1))
+        if not (found.residual <= UNMET * size).all():
+            worst = float(np.max(found.residual))
+            raise NumericalError(f"the loops of {self.model.name!r} cannot be met by any motion here (by {worst:.2g})")
+        return np.asarray(found.qdd)

@@ -1,0 +1,184 @@
+"""Stops in a step with contacts: a joint that its stop pushes is locked to the velocity that reaches it.
+
+A locked joint has a rotor so heavy that nothing moves it, as in steps without contacts (`dynamics.laws`). Which joints
+are locked is an active set: `start` says which stops push. A stop that would have to pull is released, a free joint
+that passes its stop is locked, and the step is repeated until neither happens. Where no stop pushed before, a cheaper
+kernel takes all joints as free and only watches them (`watch_stops`).
+
+Contacts that slip may have several solutions: locked, a stop has to pull; released, the joint passes it. In between, a
+joint that is locked to another velocity, its stop's plus some `slack`, needs no force of the stop. General code seeks
+that slack by secant steps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bough.compile.kernel import kernel, loop_kernel
+from bough.compile.scalar import positive, size, step
+from bough.dynamics.laws import StepNumbers
+from bough.joints import Mechanism
+from bough.opspace.sweeps.patterns import DofTree
+from bough.types import Rows, Scalar, Workspace
+
+
+class Stops(NamedTuple):
+    """Joints that have stops."""
+
+    dof: Rows  # (stops,) the kernels' degree of freedom
+    v: Rows  # (stops,) the same in v
+    coordinate: Rows  # (stops,) in q
+    lower: Rows  # (stops,)
+    upper: Rows  # (stops,)
+    friction: Rows  # (stops,)
+    of_dof: Rows  # (dofs,) among the stops, -1
+    locks: Rows  # (1,) whether joints at stops are locked, or only watched
+
+
+@kernel
+def lock_joints(m: Mechanism, f: DofTree, c: StepNumbers, o: Stops, q: Rows, dt: Scalar, w: Workspace) -> None:
+    """w.locked and w.end of joints that a stop pushes (w.stop), with w.slack, and a heavy rotor in w.H."""
+    for n in range(len(o.dof)):
+        if o.locks[0] == 1:
+            last, x = f.rows[o.dof[n] + 1] - 1, q[o.coordinate[n]]
+            at_low, at_high = m.one[0] - step(-w.stop[n]), m.one[0] - step(w.stop[n])
+            w.low[n], w.locked[n] = at_low, at_low + at_high
+            w.end[n] = at_high * positive(o.upper[n] - x) / dt - at_low * positive(x - o.lower[n]) / dt + w.slack[n]
+            w.articulated[n] = w.H[last]
+            w.H[last] = w.H[last] + w.locked[n] * c.lock[0]
+
+
+@kernel
+def push_locked(c: StepNumbers, o: Stops, v: Rows, w: Workspace) -> None:
+    """w.column with what brings locked joints to w.end; w.load is what acted on them before."""
+    for n in range(len(o.dof)):
+        if o.locks[0] == 1:
+            w.load[n] = w.column[o.dof[n], 0]
+            w.column[o.dof[n], 0] = w.load[n] + w.locked[n] * c.lock[0] * (w.end[n] - v[o.v[n]])
+
+
+@kernel
+def sum_descendants(f: DofTree, o: Stops, w: Workspace) -> None:
+    """Add to w.load and w.articulated the force and inertia of all joints behind each stop.
+
+    Of a locked joint, w.H has none of its own but the heavy rotor.
+    """
+    for k in range(len(f.parent)):
+        i, b, D = f.parent[k], f.rows[k + 1] - 2, w.H[f.rows[k + 1] - 1]
+        while i >= 0:
+            n = o.of_dof[i]
+            if n >= 0:
+                w.load[n] = w.load[n] - w.H[b] * w.column[k, 0]
+                w.articulated[n] = w.articulated[n] - w.H[b] * (w.H[b] * D)
+            i = f.parent[i]
+            b = b - 1
+
+
+@kernel
+def judge_stops(
+    m: Mechanism, f: DofTree, o: Stops, q: Rows, dt: Scalar, v_after: Rows, lam: Rows, w: Workspace
+) -> Scalar:
+    """Impulses of stops in `lam`, zero where one would pull, and an estimate where a free joint passes one.
+
+    Returns by how much velocities contradict the active set. w.z and w.column are those of the impulses of all rows.
+    Velocities end within the stops in any case.
+    """
+    one, total = m.one[0], m.zero[0]
+    for n in range(len(o.dof)):
+        k, a, x, at_low, locked = o.dof[n], o.v[n], q[o.coordinate[n]], w.low[n], w.locked[n]
+        # friction acts against the motion to the stop, and leaves less for the stop
+        with_motion = step(w.end[n]) - step(-w.end[n])
+        push = reaction(f, n, k, w) + locked * with_motion * (dt * o.friction[n])
+        is_slack = one - step(-size(w.slack[n]))
+        keeps = (one - is_slack) * (at_low * step(push) + (locked - at_low) * step(-push))
+        w.push_of[n] = push
+        below = positive(-positive(x - o.lower[n]) / dt - v_after[a])
+        above = positive(v_after[a] - positive(o.upper[n] - x) / dt)
+        free = one - locked
+        lam[len(w.lam) + n] = keeps * push + free * w.articulated[n] * (below - above)
+        total = total + free * (below + above) + (locked - keeps) * size(push) / w.articulated[n]
+        v_after[a] = free * (v_after[a] + below - above) + locked * w.end[n]
+    return total
+
+
+@kernel
+def reaction(f: DofTree, n: int, k: int, w: Workspace) -> Scalar:
+    """The impulse on degree of freedom k, that of stop n, beside all others: row k of L' D L times the change of v."""
+    D, i, b = w.H[f.rows[k + 1] - 1], f.parent[k], f.rows[k + 1] - 2
+    push = w.articulated[n] * (w.change[k] + w.column[k, 0]) - w.load[n] - w.z[k] * D
+    while i >= 0:
+        push = push + w.H[b] * D * (w.change[i] + w.column[i, 0])
+        i = f.parent[i]
+        b = b - 1
+    return push
+
+
+@kernel
+def watch_stops(m: Mechanism, o: Stops, q: Rows, dt: Scalar, v_after: Rows, lam: Rows, w: Workspace) -> Scalar:
+    """By how much velocities pass stops, all together; `lam` has the sign of what each stop has to push with."""
+    total = m.zero[0]
+    for n in range(len(o.dof)):
+        x, rate = q[o.coordinate[n]], v_after[o.v[n]]
+        below = positive(-positive(x - o.lower[n]) / dt - rate)
+        above = positive(rate - positive(o.upper[n] - x) / dt)
+        lam[len(w.lam) + n] = below - above
+        total = total + below + above
+    return total
+
+
+# Active set, in general code
+
+
+@loop_kernel
+def exchange_stops(lam: Rows, all_of_them: bool, w: Workspace) -> int:
+    """w.stop with those of `lam`, all or the last that changes; how many change, those with slack left out.
+
+    Block principal pivoting (Judice & Pires 1994): while their number falls, all are exchanged; else the last alone,
+    which cannot cycle where contacts do not slip (Murty 1974).
+    """
+    count, last, rows = 0, -1, len(w.lam)
+    for n in range(len(w.stop)):
+        before, after = w.stop[n], lam[rows + n]
+        if w.slack[n] == 0.0 and ((before > 0.0) != (after > 0.0) or (before < 0.0) != (after < 0.0)):
+            count, last = count + 1, n
+    for n in range(len(w.stop)):
+        if w.slack[n] == 0.0 and (all_of_them or n == last):
+            w.stop[n] = lam[rows + n]
+    return count
+
+
+@loop_kernel
+def give_slack(lam: Rows, w: Workspace) -> None:
+    """Lock every joint that contradicts its state, and let it move by what its stop would have to pull."""
+    for n in range(len(w.stop)):
+        before, after = w.stop[n], lam[len(w.lam) + n]
+        if before == 0.0 and after != 0.0:
+            w.stop[n] = after
+        elif before != 0.0 and after == 0.0 and w.slack[n] == 0.0:
+            w.old_slack[n], w.old_push[n] = 0.0, w.push_of[n]
+            w.slack[n] = -w.push_of[n] / w.articulated[n]
+
+
+@loop_kernel
+def move_slack(small: Scalar, w: Workspace) -> int:
+    """Secant steps of all slacks whose stops have to pull or push; how many there are."""
+    count = 0
+    for n in range(len(w.stop)):
+        if w.slack[n] != 0.0 and abs(w.push_of[n]) > small * w.articulated[n]:
+            slack, gain = w.slack[n], w.push_of[n] - w.old_push[n]
+            move = -w.push_of[n] / w.articulated[n]
+            if gain * (slack - w.old_slack[n]) > 0.0:
+                move = -w.push_of[n] * (slack - w.old_slack[n]) / gain
+            w.old_slack[n], w.old_push[n] = slack, w.push_of[n]
+            w.slack[n], count = slack + move, count + 1
+            if (slack + move) * w.stop[n] <= 0.0:  # no further than the stop
+                w.slack[n] = 0.0
+    return count
+
+
+STOP_WORK = {"change": "dofs"} | {
+    name: "stops"
+    for name in (
+        "stop", "locked", "low", "end", "articulated", "load", "slack", "push_of", "old_slack", "old_push",
+    )
+}  # fmt: skip
