@@ -24,6 +24,7 @@ SHORTER = 0.9  # of twice as many threads for a row: lines, or they are idle
 # Numbers of the rule
 LONG, LONG_COST = 7000, 2.0  # lines: longer kernels overflow the instruction cache, and take so many times as long
 ALONE = {1: 1.6, 2: 1.25, 4: 1.0}  # times as long, by threads for a row, as neighbours do not read rows together
+OVERFLOW_POWER = 0.75  # of live values beside registers and shared memory: the compiler spills some at little cost
 BUSY = 512  # threads of a multiprocessor, fewer of which leave it idle
 USUAL_RESIDENT, ROOMY = 4, 6  # the default, and that by which the need of registers is measured
 SCATTERED = 8.0  # times as long, where many results go to memory one by one
@@ -32,6 +33,7 @@ MANY_BLOCKS = 2500  # lines: of longer kernels fewer than RESIDENT[0] blocks sha
 ENDLESS, ENDLESS_SLACK = 12_000, 1.85  # lines: kernels of one thread that wait for instructions, so that warps count
 CACHED = 0.9  # of shared memory and L1 cache, for spilled values and the rows that are read
 STAGED_CROWDED, TILE_SHARE = 350, 0.75  # registers from which staged forms spill, and the largest share of their tiles
+TOO_FEW, HOLDS = 1.5, 1.2  # times the live values for which there is memory, see `_resident_beside_tile`
 OVERFLOW, WASTE = 460, 1.5  # widths that take more registers, and that times the least, are not timed
 
 
@@ -91,7 +93,9 @@ def rule(kernels: KernelNeeds, limits: Limits) -> FormAndBlock:
         return FormAndBlock(kernels.form(lanes, resident=_resident(kernels, lanes, limits)), USUAL_BLOCK)
     tile, crowded = kernels.tile(lanes, SPILL_BLOCK), kernels.needs[lanes].registers > STAGED_CROWDED
     if crowded and tile <= TILE_SHARE * limits.spill_memory(USUAL_RESIDENT) * SPILL_BLOCK:
-        return FormAndBlock(kernels.form(lanes, staged=True, resident=USUAL_RESIDENT), SPILL_BLOCK)
+        return FormAndBlock(
+            kernels.form(lanes, staged=True, resident=_resident_beside_tile(kernels, lanes, limits)), SPILL_BLOCK
+        )
     return FormAndBlock(kernels.form(lanes, staged=True), staged[0])
 
 
@@ -99,7 +103,7 @@ def _cost(kernels: KernelNeeds, lanes: int, limits: Limits) -> float:
     """What a row takes with so many threads, beside other numbers of them."""
     lines, registers = kernels.needs[lanes]
     cost = lanes * lines * (LONG_COST if lines > LONG else 1.0)
-    cost *= max(1.0, registers / _room(kernels, ROOMY, limits))
+    cost *= max(1.0, registers / _room(kernels, ROOMY, limits)) ** OVERFLOW_POWER
     if kernels.layouts.inputs == "rows":
         cost *= ALONE[lanes]
     if kernels.is_staged(lanes, BLOCKS[0], limits):
@@ -135,9 +139,16 @@ def _leaves_cache(kernels: KernelNeeds, lanes: int, blocks: int, limits: Limits)
     return blocks * (spilled + read) <= CACHED * limits.shared
 
 
-def _room(kernels: KernelNeeds, blocks: int, limits: Limits) -> int:
-    """Live values for which a thread has registers or shared memory, in registers of four bytes."""
-    return limits.live_registers(kernels.dtype, blocks) + limits.spill_memory(blocks) // 4
+def _resident_beside_tile(kernels: KernelNeeds, lanes: int, limits: Limits) -> int:
+    """Resident blocks of a staged form: two where they hold what four spill a third of."""
+    registers, tile = kernels.needs[lanes].registers, int(kernels.tile(lanes, 1))
+    holds = [_room(kernels, blocks, limits, tile) for blocks in (USUAL_RESIDENT, RESIDENT[-1])]
+    return RESIDENT[-1] if TOO_FEW * holds[0] < registers <= HOLDS * holds[1] else USUAL_RESIDENT
+
+
+def _room(kernels: KernelNeeds, blocks: int, limits: Limits, tile: int = 0) -> int:
+    """Live values for which a thread has registers or shared memory beside its tile, in registers of four bytes."""
+    return limits.live_registers(kernels.dtype, blocks) + (limits.spill_memory(blocks) - tile) // 4
 
 
 def candidates(kernels: KernelNeeds, limits: Limits) -> Iterator[Form]:

@@ -29,7 +29,7 @@ from bough.compile.run.cuda.gpu import Gpu, Kernel, Launch
 from bough.compile.settings import forms_are_timed
 
 CLASSES = (4096, 65_536)  # rows: from the first on forms are tried, from the second on once more
-LONGEST = 12_000  # lines: longer kernels are cut where memory between them can be kept
+LONGEST = 13_000  # lines: longer kernels are cut where memory between them can be kept
 AT_BEST = 3  # times as short: what four threads for a row gain in kernels of that length
 MOST_KEPT = 256  # launches that are kept prepared
 
