@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import bough
 from bough import close_loops
 from bough.opspace import Loops
-from bough.simulate import rollout
+from bough.simulate import Contacts, rollout
 from opspace.mechanisms import ROD, four_bar, rounded_four_bar
 
 
@@ -156,3 +157,81 @@ def test_a_loop_of_rounded_numbers_moves_as_if_it_closed(seed):
         assert found[-1].drift()["energy"] < 2e-4
         assert Loops(model).openness(found[-1].q).max() < 1e-4
     np.testing.assert_allclose(found[0].q, found[1].q, atol=5e-3 * np.abs(found[1].q - q).max())
+
+
+def biped(seed=0):
+    """A biped with mimic joints and knees by four-bars, as files have it: axes and places askew, to six digits."""
+    rng, parts, equal = np.random.default_rng(seed), {}, []
+
+    def num(x):
+        return " ".join(f"{a:.6g}" for a in np.ravel(x))
+
+    def body(name, up, place, end, mass, inner=""):
+        """Frames are turned at random; `up`, `place` and `end` are in axes in which joints turn about y."""
+        R = Rotation.random(random_state=rng)
+        parts[name] = R
+        turn, axis, tip = (up.inv() * R).as_quat()[[3, 0, 1, 2]], R.inv().apply([0, 1, 0]), R.inv().apply(end)
+        return (
+            f'<body name="{name}" pos="{num(up.inv().apply(place))}" quat="{num(turn)}"><joint name="{name}" '
+            f'axis="{num(axis)}" damping="0.02" armature="0.001"/><geom type="capsule" size="0.008" '
+            f'fromto="0 0 0 {num(tip)}" mass="{mass}"/>{inner}</body>'
+        )
+
+    legs, still = [], Rotation.identity()
+    rod, knee = np.array([0.0113173, 0.0, -0.0132913]), np.array([0.0, 0.0, -0.08])
+    for side, y in (("left", 0.04), ("right", -0.04)):
+        hip = Rotation.from_rotvec(0.3 * rng.normal(size=3))
+        # the thigh is written after its own frame is known, as the shank is placed in it
+        state = rng.bit_generator.state
+        body(f"{side}_thigh", still, (0, 0, 0), knee, 0.0871234)
+        thigh = parts[f"{side}_thigh"]
+        shank = body(f"{side}_shank", thigh, knee, (0, 0, -0.1), 0.0712345)
+        after, rng.bit_generator.state = rng.bit_generator.state, state
+        upper = body(f"{side}_thigh", still, (0, 0, 0), knee, 0.0871234, shank)
+        rng.bit_generator.state = after
+        bar = body(f"{side}_rod", still, rod, knee, 0.0312345)
+        gear = body(f"{side}_gear", still, (0, 0.02, 0.02), (0.02, 0, 0), 0.0112345)
+        legs.append(
+            f'<body name="{side}_hip" pos="0.00123457 {y} -0.05" quat="{num(hip.as_quat()[[3, 0, 1, 2]])}">'
+            f'<joint name="{side}_hip" axis="1 0 0" range="-1 1" damping="0.05" armature="0.002"/>'
+            f'<geom size="0.02" mass="0.123457"/>{upper}{bar}{gear}</body>'
+        )
+        anchor = parts[f"{side}_rod"].inv().apply(knee)
+        equal.append(f'<connect name="{side}_knee" body1="{side}_rod" body2="{side}_shank" anchor="{num(anchor)}"/>')
+        equal.append(f'<joint joint1="{side}_gear" joint2="{side}_hip" polycoef="0 -1.16667 0 0 0"/>')
+    torso = f'<body name="torso" pos="0 0 0.3"><freejoint/><geom size="0.05" mass="1.23457"/>{"".join(legs)}</body>'
+    return (
+        f'<mujoco model="biped"><compiler angle="radian"/><worldbody>{torso}</worldbody>'
+        f"<equality>{''.join(equal)}</equality></mujoco>"
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_biped_of_six_digits_rolls_out(seed, tmp_path):
+    """Loops that close nowhere exactly once they move, gears and a floating base: by every integrator and on feet."""
+    path = tmp_path / "biped.xml"
+    path.write_text(biped(seed))
+    model = bough.load(path)
+    closed = close_loops(model, model.neutral)
+    v, gap = np.zeros(model.nv), Loops(model).gap
+    v[3:6] = [0.5, 1.0, 0.0]
+    how = {"duration": 0.1, "servo": (0.2, 0.005), "target": np.full(model.nv, 0.1)}
+    ends = [
+        rollout(model, closed.q, v, dt=dt, integrator=name, **how).q[-1]
+        for name, dt in (("semi_implicit_euler", 2.5e-4), ("lie_midpoint", 1e-3), ("runge_kutta_4", 1e-3))
+    ]
+    for end in ends:
+        assert 1e-12 < np.abs(gap(end)).max() < 1e-7  # it closes nowhere, and is as good as closed
+        np.testing.assert_allclose(end[7:], ends[-1][7:], atol=3e-4)
+        assert np.abs(end[7:] - closed.q[7:]).max() > 0.01
+    on_feet = rollout(
+        model,
+        closed.q,
+        0.0 * v,
+        duration=0.3,
+        dt=1e-3,
+        servo=(5.0, 0.1),
+        contacts=Contacts(["left_shank", "right_shank"]),
+    )
+    assert np.abs(gap(on_feet.q)).max() < 1e-7
+    assert on_feet.extra["contact_force"][..., 2].max() > 1.0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bough
+from bough.dynamics.stepping import INTEGRATORS
 from bough.simulate import rollout
 from sizes import size
 
@@ -31,6 +32,19 @@ def test_damped_oscillator(integrator, tolerance):
     omega = np.sqrt(k / m - decay**2)
     x = rest + 0.3 * np.exp(-decay * 2.0) * (np.cos(omega * 2.0) + decay / omega * np.sin(omega * 2.0))
     np.testing.assert_allclose(found.q[-1, 0], x, atol=tolerance)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_mimic_joint_moves_its_leader_by_its_inertia(integrator):
+    """H v' = tau - b v of both joints, whatever the integrator."""
+    builder = bough.Builder("gears", gravity=(0, 0, 0))
+    builder.add_body("wheel", axis=(0, 0, 1), mass=1.0, inertia=0.01 * np.eye(3), armature=0.002, damping=0.05)
+    follower = {"mass": 0.5, "inertia": 0.001 * np.eye(3), "armature": 0.01, "mimic": ("wheel", -2.0, 0.0)}
+    builder.add_body("pinion", axis=(0, 0, 1), damping=0.01, **follower)
+    model = builder.build()
+    found = run(model, 0.0, 0.0, 0.1, 1e-3, tau=lambda t, q, v: 0.1, integrator=integrator)
+    H, b = 0.012 + 4 * 0.011, 0.05 + 4 * 0.01
+    np.testing.assert_allclose(found.v[-1, 0], 0.1 / b * (1.0 - np.exp(-0.1 * b / H)), rtol=2e-3)
 
 
 def test_stiff_damping_does_not_explode():

@@ -182,8 +182,7 @@ def go_runge_kutta(m: Mechanism, n: int, h: Scalar, s: Stages) -> None:
     if n > 0:
         for i in range(len(m.parent)):
             tangent_rate(m, i, s.u, s.v, s.rate)
-    for j in range(len(m.v_index)):
-        k = m.v_index[j]
+    for k in range(len(s.v)):
         if n == 0:
             s.u[k], s.v[k], s.move[k], s.gain[k] = m.zero[0], s.v0[k], m.zero[0], m.zero[0]
         else:
