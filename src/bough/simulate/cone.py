@@ -20,8 +20,8 @@ from bough.compile.scalar import larger, positive, size, sqrt, step
 from bough.types import Rows, Scalar, Workspace
 
 JOINT, CONTACT = 0, 1
-TOLERANCE = 5e-10
-SMALL, LEAST_SLOPE, TINY = {8: 1e-12, 4: 1e-6}, 1e-3, 1e-36  # the first by bytes of a number
+TOLERANCES, SMALL = {8: 5e-10, 4: 1e-5}, {8: 1e-12, 4: 1e-6}  # by bytes of a number
+LEAST_SLOPE, TINY = 1e-3, 1e-36
 HOLD, FAR = 1e-13, 1e36
 
 
@@ -45,7 +45,8 @@ def laws(joints: int, contacts: int, sweeps: int | None, dtype: npt.DTypeLike = 
     """Rows of joints first, then three for each contact; so many sweeps, or as many as they take."""
     kind = np.array([JOINT] * joints + [CONTACT] * contacts, np.int64)
     row = np.array([*range(joints), *(joints + 3 * c for c in range(contacts))], np.int64)
-    shares = np.array([TOLERANCE]), np.array([SMALL[np.dtype(dtype).itemsize], LEAST_SLOPE]), np.array([TINY])
+    size = np.dtype(dtype).itemsize
+    shares = np.array([TOLERANCES[size]]), np.array([SMALL[size], LEAST_SLOPE]), np.array([TINY])
     most, goes_on = np.array([sweeps or 0]), np.array([int(sweeps is None)])
     return Laws(kind, row, np.zeros(1), np.ones(1), *shares, most, goes_on, np.array([HOLD]), np.array([FAR]))
 

@@ -184,9 +184,11 @@ def finish_step(
     """The state after the impulses in w.lam, and the rest of the report."""
     for r in range(len(w.lam)):
         lam[r] = w.lam[r]
-    velocities(w.A, w.b, w.lam, w.after)
-    report[SLIPS] = slipping(k, w.friction, w.lam)
-    report[SPENT] = energy_spent(m, g, w.lam, w)
+    report[SLIPS], report[SPENT], report[DEPTH] = m.zero[0], m.zero[0], m.zero[0]
+    if g.corrects[0] == 0:  # what the next step and `lift` need to know
+        velocities(w.A, w.b, w.lam, w.after)
+        report[SLIPS] = slipping(k, w.friction, w.lam)
+        report[SPENT] = energy_spent(m, g, w.lam, w)
     add_impulses(m, p, f, v_after, w)
     report[EXCESS] = m.zero[0]
     if len(o.dof) > 0:
@@ -195,15 +197,12 @@ def finish_step(
             report[CHANGE] = larger(report[CHANGE], report[EXCESS])
         else:
             report[EXCESS] = positive(watch_stops(m, o, q, dt[0], v_after, lam, w) - report[LARGEST])
-    report[DEPTH] = m.zero[0]
     if g.corrects[0] == 1:
         integrate(m, j, q, dt[0], w.q_free, v_after, w)
         push_out(m, p, f, g, k, w)
         for i in range(len(m.parent)):
             integrate_joint(m, i, w.q_free, w.move, m.one[0], q_after)
         stay_within_stops(m, j, q, q_after)
-        for c in range(len(w.depth)):
-            report[DEPTH] = larger(report[DEPTH], w.depth[c])
     else:
         integrate(m, j, q, dt[0], q_after, v_after, w)
     if g.is_soft[0] == 0 and g.corrects[0] == 0:
