@@ -11,6 +11,7 @@ from typing import NamedTuple
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.forward_by_factor import DofRows
+from bough.dynamics.inverse_by_factor import inverse
 from bough.dynamics.inverse_derivatives import (
     INVERSE_DERIVATIVES,
     gather_masses,
@@ -21,7 +22,7 @@ from bough.dynamics.inverse_derivatives import (
     slopes,
 )
 from bough.joints import Mechanism, by_freedom, move_joint
-from bough.sparsity.full_inverse import divide_columns, inverse_entry, invert_unit
+from bough.sparsity.full_inverse import divide_columns, invert_unit
 from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.spatial import dot6, get6, get10, rigid_times
 from bough.types import Rows, Workspace
@@ -126,20 +127,6 @@ def joint_inertia(m: Mechanism, t: DofRows, i: int, l: int, w: Workspace) -> Non
                 w.L[place] = w.L[place] + x
         i = m.parent[i]
         last = m.dof[i + 1] - 1
-
-
-@kernel
-def inverse(m: Mechanism, t: DofRows, Z: Rows, M: Rows, E: Rows) -> None:
-    """Z = H^-1 = E M', in the order of v."""
-    for i in range(len(t.parent)):
-        a = i
-        for j in range(i, -1, -1):
-            while a > j:  # the last common ancestor of i and j
-                a = t.parent[a]
-            x = m.zero[0]
-            if a >= 0:
-                x = inverse_entry(t.rows, M, E, i, j, a)
-            Z[t.order[i], t.order[j]], Z[t.order[j], t.order[i]] = x, x
 
 
 class Support(NamedTuple):

@@ -18,14 +18,12 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.compile import derived
 from bough.compile.routine import Routine
-from bough.dynamics.engine import CompiledFunction, Device
+from bough.dynamics.engine import CompiledFunction
 from bough.dynamics.external import stacked
 from bough.dynamics.functions import Function, function
 from bough.dynamics.library import Derive, Library, Named
-from bough.dynamics.parameters import Parameters
 from bough.errors import ModelError, OptionError, ShapeError, unknown_option
 from bough.joints import configuration_rate
-from bough.model import Model
 from bough.types import RealArray
 
 
@@ -126,107 +124,61 @@ class Request(NamedTuple):
     frames: tuple[str, ...] | None  # that forces act on: None for no forces, an empty tuple for all bodies
 
 
-class Derivable(Protocol):
-    """What derivatives are made from: a model, quantities of it that are inputs, and derived functions."""
+class Gradients:
+    """The derivatives of all functions of a library, each looked up once."""
 
-    model: Model
-    general: bool
-    device: Device
-    parameters: Parameters
+    def __init__(self, library: Library) -> None:
+        self.library, self.parameters, self.general = library, library.parameters, library.general
+        self._plans: dict[Any, Derivative] = {}
+
+    def row(self, name: str) -> Function:
+        """The function of this name."""
+        return function(name)
 
     def derived(self, name: str, options: Given, derive: Derive, key: Any, frames: Named | None) -> CompiledFunction:
         """See `Library.derived`."""
+        return self.library.derived(name, options, derive, key, frames)
 
+    def closed_form(self, request: Request, chosen: Sequence[str], threads: int | None) -> Given | None:
+        """Full Jacobians that are not traced, where there are any."""
+        name, arguments = request.row.name, request.row.arguments
+        if name not in CLOSED or request.frames is not None or not {*chosen} <= {*arguments}:
+            return None
+        how = {"threads": threads} | {key: request.values[key] for key in self.parameters.inputs}
+        inputs = tuple(request.values[key] for key in arguments)
+        if name == "forward_dynamics":
+            found = self.library.forward_derivatives(inputs, None, how)
+        else:
+            found = self.library.function("inverse_dynamics_derivatives").call(*inputs, **how)
+        return {key: x for key, x in zip(arguments, found, strict=True) if key in chosen}
 
-class Gradients:
-    """The derivatives of all functions that `row` knows, each looked up once."""
-
-    def __init__(self, library: Derivable, row: Callable[[str], Function] = function) -> None:
-        self.library, self._row = library, row
-        self._plans: dict[Any, Derivative] = {}
-
-    def vjp(
-        self,
-        name: str,
-        inputs: Sequence[Any],
-        weight: Any,
-        wrt: Sequence[str] | None,
-        given: Given,
-        threads: int | None,
-    ) -> Given:
-        """See `Dynamics.vjp`."""
-        asked = self._sorted(name, inputs, given, wrt)
-        plan = self._plan(asked, "vjp", wrt, None)
-        values = asked.values | _weights(asked.row.name, plan, weight)
-        return _by_frames(asked, dict(zip(plan.wrt, _several(plan, values, threads), strict=True)))
-
-    def jvp(self, name: str, inputs: Sequence[Any], along: Mapping[str, Any], given: Given, threads: int | None) -> Any:
-        """See `Dynamics.jvp`."""
-        asked = self._sorted(name, inputs, given, along)
-        plan = self._plan(asked, "jvp", None, along)
-        rates = _several(plan, asked.values | _directions(asked, along), threads)
-        return rates[0] if len(rates) == 1 else rates
-
-    def hvp(
-        self,
-        name: str,
-        inputs: Sequence[Any],
-        weight: Any,
-        along: Mapping[str, Any],
-        how: tuple[Any, Given, int | None],
-    ) -> Given:
-        """See `Dynamics.hvp`."""
-        wrt, given, threads = how
-        asked = self._sorted(name, inputs, given, along if wrt is None else (*wrt, *along))
-        plan = self._plan(asked, "hvp", wrt, along)
-        values = asked.values | _directions(asked, along) | _weights(asked.row.name, plan, weight)
-        return _by_frames(asked, dict(zip(plan.wrt, _several(plan, values, threads), strict=True)))
-
-    def derivatives(
-        self, name: str, inputs: Sequence[Any], wrt: Sequence[str] | None, given: Given, threads: int | None
-    ) -> Given:
-        """See `Dynamics.derivatives`."""
-        asked = self._sorted(name, inputs, given, wrt)
-        chosen = self._chosen(asked, wrt)
-        table, name = self.library, asked.row.name
-        closed = isinstance(table, Library) and name in CLOSED and asked.frames is None
-        if isinstance(table, Library) and closed and {*chosen} <= {*asked.row.arguments}:
-            how = {"threads": threads} | {name: asked.values[name] for name in table.parameters.inputs}
-            if name == "forward_dynamics":
-                found = table.forward_derivatives(tuple(inputs), None, how)
-            else:
-                found = table.function("inverse_dynamics_derivatives").call(*inputs, **how)
-            return {key: x for key, x in zip(asked.row.arguments, found, strict=True) if key in chosen}
-        plans = self._plan(asked, "jvp", None, chosen), self._plan(asked, "vjp", chosen, None)
-        return _by_frames(asked, jacobians(*plans, asked.values, threads))
-
-    def _plan(self, asked: Request, kind: str, wrt: Any, along: Any) -> Derivative:
-        """The derivative of this kind, compiled when it is first asked for."""
-        row, options, _, frames = asked
+    def plan(self, request: Request, kind: str, wrt: Any, along: Any) -> Derivative:
+        """The derivative of this kind, compiled when it is first request for."""
+        row, options, _, frames = request
         names = tuple(x if x is None or isinstance(x, str) else tuple(x) for x in (wrt, along))
         key = (row.name, kind, *names, frames, *((k, str(x)) for k, x in options.items()))
         found = self._plans.get(key)
         if found is None:
-            if self.library.general:
+            if self.general:
                 raise ModelError(
                     "derivatives are compiled for one model, there is no general code: leave general=True out"
                 )
-            chosen = self._chosen(asked, wrt if kind != "jvp" else along)
-            moving = self._chosen(asked, along) if kind == "hvp" else ()
+            chosen = chosen_inputs(request, wrt if kind != "jvp" else along)
+            moving = chosen_inputs(request, along) if kind == "hvp" else ()
             derive = {
                 "vjp": partial(gradients, wrt=chosen),
                 "jvp": partial(rates, wrt=chosen),
                 "hvp": partial(curvatures, wrt=chosen, along=moving),
             }[kind]
-            bound = self.library.derived(row.name, options, derive, (kind, chosen, moving), frames)
+            bound = self.derived(row.name, options, derive, (kind, chosen, moving), frames)
             inputs = tuple(spec.name for spec in bound.inputs)
             weights = tuple(x for x in inputs if x.startswith("weight_"))
             found = self._plans[key] = Derivative(bound, inputs, chosen, weights)
         return found
 
-    def _sorted(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Request:
-        """What is asked for; forces are zero where they are only `named`."""
-        row, parameters = self._row(name), self.library.parameters
+    def request(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Request:
+        """What is to be differentiated; forces are zero where they are only `named`."""
+        row, parameters = self.row(name), self.parameters
         if len(inputs) != len(row.arguments):
             raise ShapeError(f"{row.name} takes {', '.join(row.arguments)}, got {len(inputs)} arrays")
         options = {key: x for key, x in given.items() if key not in parameters.inputs}
@@ -248,20 +200,21 @@ class Gradients:
         frames = () if empty or not isinstance(forces, Mapping) else tuple(sorted(forces, key=str))
         if empty:
             alike = all(getattr(x, "dtype", None) == np.float32 for x in values.values())
-            forces = np.zeros((self.library.model.sizes["joints"], 6), np.float32 if alike else float)
+            forces = np.zeros((self.parameters.model.sizes["joints"], 6), np.float32 if alike else float)
         values["forces"] = stacked(row.name, forces, frames) if frames else forces
         return frames
 
-    def _chosen(self, asked: Request, names: Sequence[str] | Mapping[str, Any] | None) -> tuple[str, ...]:
-        """Inputs and parameters by which something is differentiated, in the order of the function."""
-        row, known = asked.row, tuple(asked.values)
-        wanted = known if names is None else tuple(names)
-        if isinstance(names, str) or not wanted:
-            raise OptionError(f"{row.name} is differentiated by some of {', '.join(known)}; got {names!r}")
-        for name in wanted:
-            if name not in known:
-                raise unknown_option(f"{row.name} has no input {name!r}", name, known)
-        return tuple(name for name in known if name in wanted)
+
+def chosen_inputs(request: Request, names: Sequence[str] | Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Inputs and parameters by which something is differentiated, in the order of the function."""
+    row, known = request.row, tuple(request.values)
+    wanted = known if names is None else tuple(names)
+    if isinstance(names, str) or not wanted:
+        raise OptionError(f"{row.name} is differentiated by some of {', '.join(known)}; got {names!r}")
+    for name in wanted:
+        if name not in known:
+            raise unknown_option(f"{row.name} has no input {name!r}", name, known)
+    return tuple(name for name in known if name in wanted)
 
 
 def jacobians(forward: Derivative, reverse: Derivative, values: Given, threads: int | None) -> Given:
@@ -282,27 +235,27 @@ def jacobians(forward: Derivative, reverse: Derivative, values: Given, threads: 
     return result
 
 
-def _directions(asked: Request, along: Mapping[str, Any]) -> Given:
+def _directions(request: Request, along: Mapping[str, Any]) -> Given:
     """The directions by the names of the compiled inputs; those of named wrenches are one array."""
     found = {f"along_{name}": x for name, x in along.items()}
-    if asked.frames and "forces" in along:
+    if request.frames and "forces" in along:
         ways = along["forces"]
-        if not isinstance(ways, Mapping) or not {*ways} <= {*asked.frames}:
+        if not isinstance(ways, Mapping) or not {*ways} <= {*request.frames}:
             raise ShapeError(
-                f"{asked.row.name}: forces move along directions of {', '.join(asked.frames)}; got {ways!r}"
+                f"{request.row.name}: forces move along directions of {', '.join(request.frames)}; got {ways!r}"
             )
         none = np.zeros(6, next((np.asarray(x).dtype for x in ways.values()), float))
-        full = {name: ways.get(name, none) for name in asked.frames}
-        found["along_forces"] = stacked(asked.row.name, full, asked.frames)
+        full = {name: ways.get(name, none) for name in request.frames}
+        found["along_forces"] = stacked(request.row.name, full, request.frames)
     return found
 
 
-def _by_frames(asked: Request, found: Given) -> Given:
+def _by_frames(request: Request, found: Given) -> Given:
     """Derivatives by named wrenches by their names."""
-    if asked.frames and "forces" in found:
+    if request.frames and "forces" in found:
         by = found["forces"]
         pick = (lambda k: tuple(x[..., k, :] for x in by)) if isinstance(by, tuple) else (lambda k: by[..., k, :])
-        found["forces"] = {name: pick(k) for k, name in enumerate(asked.frames)}
+        found["forces"] = {name: pick(k) for k, name in enumerate(request.frames)}
     return found
 
 
@@ -313,6 +266,12 @@ def _weights(name: str, plan: Derivative, weight: Any) -> Given:
     if not isinstance(weight, tuple | list) or len(weight) != len(plan.weights):
         raise ShapeError(f"{name} has {len(plan.weights)} results: weight is a tuple of as many arrays")
     return dict(zip(plan.weights, weight, strict=True))
+
+
+def _gradient(request: Request, plan: Derivative, weight: Any, values: Given, threads: int | None) -> Given:
+    """A gradient, or its rate, by each input."""
+    found = _several(plan, values | _weights(request.row.name, plan, weight), threads)
+    return _by_frames(request, dict(zip(plan.wrt, found, strict=True)))
 
 
 def _several(plan: Derivative, values: Given, threads: int | None) -> tuple[RealArray, ...]:
@@ -343,7 +302,9 @@ def vjp(
     the function (frame=, reference=, method=), `forces` and values of the `inputs` that this object was made
     with, by both of which it is differentiated, too. Traced, so refused for models that are too large.
     """
-    return self._gradients.vjp(function, inputs, weight, wrt, given, threads)
+    request = self._gradients.request(function, inputs, given, wrt)
+    plan = self._gradients.plan(request, "vjp", wrt, None)
+    return _gradient(request, plan, weight, request.values, threads)
 
 
 @explained
@@ -359,7 +320,10 @@ def jvp(
 
     `along` names inputs, or parameters, and gives each a direction; `given` is as in `vjp`.
     """
-    return self._gradients.jvp(function, inputs, along, given, threads)
+    request = self._gradients.request(function, inputs, given, along)
+    plan = self._gradients.plan(request, "jvp", None, along)
+    rates: Any = _several(plan, request.values | _directions(request, along), threads)
+    return rates[0] if len(rates) == 1 else rates
 
 
 @explained
@@ -377,7 +341,9 @@ def hvp(
 
     Of q, it is the rate of the gradient on the tangent space, as the configuration moves with that velocity.
     """
-    return self._gradients.hvp(function, inputs, weight, along, (wrt, given, threads))
+    request = self._gradients.request(function, inputs, given, along if wrt is None else (*wrt, *along))
+    plan = self._gradients.plan(request, "hvp", wrt, along)
+    return _gradient(request, plan, weight, request.values | _directions(request, along), threads)
 
 
 @explained
@@ -394,4 +360,11 @@ def derivatives(
     Axes are those of the result, then those of the input, in a batch after a leading one; of q there are nv. For
     functions with several results they are tuples. `given` is as in `vjp`.
     """
-    return self._gradients.derivatives(function, inputs, wrt, given, threads)
+    table = self._gradients
+    request = table.request(function, inputs, given, wrt)
+    chosen = chosen_inputs(request, wrt)
+    closed = table.closed_form(request, chosen, threads)
+    if closed is not None:
+        return closed
+    plans = table.plan(request, "jvp", None, chosen), table.plan(request, "vjp", chosen, None)
+    return _by_frames(request, jacobians(*plans, request.values, threads))

@@ -16,6 +16,12 @@ def inverse_by_factor(m: Mechanism, t: DofRows, q: Rows, Z: Rows, w: Workspace) 
     factorize(m, t, q, w.L, w)
     invert_unit(t.parent, t.rows, w.L)
     divide_columns(t.parent, t.rows, w.L, w.E, m.one[0])
+    inverse(m, t, Z, w.L, w.E)
+
+
+@kernel
+def inverse(m: Mechanism, t: DofRows, Z: Rows, M: Rows, E: Rows) -> None:
+    """Z = H^-1 = E M', in the order of v."""
     for i in range(len(t.parent)):
         a = i
         for j in range(i, -1, -1):
@@ -24,9 +30,8 @@ def inverse_by_factor(m: Mechanism, t: DofRows, q: Rows, Z: Rows, w: Workspace) 
                 a = t.parent[a]
             x = m.zero[0]
             if a >= 0:
-                x = inverse_entry(t.rows, w.L, w.E, i, j, a)
-            Z[t.order[i], t.order[j]] = x
-            Z[t.order[j], t.order[i]] = x
+                x = inverse_entry(t.rows, M, E, i, j, a)
+            Z[t.order[i], t.order[j]], Z[t.order[j], t.order[i]] = x, x
 
 
 INVERSE_BY_FACTOR = Routine(

@@ -27,7 +27,7 @@ from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
 from bough.opspace.singular import check_damping
 from bough.opspace.sweeps.bias import BIAS, DRIFT
 from bough.opspace.sweeps.complete import COMPLETE, MU_RHO
-from bough.opspace.sweeps.factored import DYNAMICS, FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
+from bough.opspace.sweeps.factored import DYNAMICS, WEIGHTED
 from bough.opspace.sweeps.inverse import INVERT
 from bough.opspace.sweeps.jacobian import JACOBIAN
 from bough.opspace.sweeps.torques import TASK_TORQUES
@@ -101,12 +101,8 @@ COMPUTED = {
     "bias": Row(BIAS, ("seeds",), called="bias"),
     "drift": Row(DRIFT, ("seeds",), called="drift"),
     "invert": Row(INVERT, (), called="inertia"),
-    "factored": Row(FACTORED),
     "weighted": Row(WEIGHTED),
     "dynamics": Row(DYNAMICS),
-    "jbar": Row(JBAR, SPARSE[1:]),
-    "nullspace": Row(NULLSPACE, SPARSE[1:2]),
-    "joint_forces": Row(JOINT_FORCES, SPARSE[1:]),
     "torques": Row(TASK_TORQUES, called="torques"),
 }
 

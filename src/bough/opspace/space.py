@@ -27,7 +27,7 @@ from bough.opspace.gradients import SpaceGradients
 from bough.opspace.methods import METHODS
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
 from bough.opspace.singular import Inversion, Singular
-from bough.opspace.state import ByFactor, ByMatrices, FullPass, OperationalState, Weighted, full_pass
+from bough.opspace.state import FullPass, OperationalState, Weighted, full_pass
 from bough.opspace.status import row_by_row
 from bough.opspace.tasks import Task
 from bough.opspace.taskset import TaskSet
@@ -35,7 +35,6 @@ from bough.types import RealArray
 
 MethodName: TypeAlias = Literal["auto", "pv", "pvr", "ltdl", "ltl", "efpa", "chang_khatib", "rjk", "dense"]
 STATUS = ("inverse_inertia", "inertia", "jacobian", "drift", "bias", "torques")  # what `with_status` knows
-SMALL = 100  # up to so many degrees of freedom a dense product of BLAS beats the sparse one
 SAMPLES = 15  # configurations from which the usual mobility of rows is taken
 
 
@@ -239,7 +238,7 @@ class OperationalSpace:
 
     def full(self, q: Any, v: Any, **given: Any) -> FullPass:
         """Everything at once, faster than asking for one after the other."""
-        if not (self.multiplies_densely and self.uses_factor):
+        if not self.uses_factor:
             op = self(q, v, **given)
             return FullPass(op.J, op.bias, op.inverse_inertia, op.inertia, op.jbar, op.nullspace)
         return full_pass(self, *self.inputs(q, v), **given)
@@ -299,19 +298,9 @@ class OperationalSpace:
         return make_plan(self.tasks, self.also, self.dtype or np.float64, every=True)
 
     @cached_property
-    def multiplies_densely(self) -> bool:
-        """Whether Jbar and N come from dense products: on small models these beat sparse ones."""
-        return not self.uses_factor or (not self.general and self.model.nv <= SMALL)
-
-    @cached_property
-    def products(self) -> ByFactor | ByMatrices:
-        """How Jbar, N and joint forces are computed: chosen here, once."""
-        return ByMatrices() if self.multiplies_densely else ByFactor(self)
-
-    @cached_property
     def foresees_jbar(self) -> bool:
         """Whether `also` announces Jbar or N, so that what they need is best computed at once."""
-        return self.multiplies_densely and not {"jbar", "nullspace"}.isdisjoint(self.also)
+        return not {"jbar", "nullspace"}.isdisjoint(self.also)
 
     @property
     def uses_factor(self) -> bool:

@@ -1,6 +1,6 @@
 """`OperationalState`: operational-space quantities of one configuration or a batch, computed when first read.
 
-Jbar, N and joint forces follow by dense products, or by the packed factor.
+J, H^-1 J' and Lambda^-1 come from one compiled call; Jbar, N and joint forces follow by dense products.
 """
 
 from __future__ import annotations
@@ -39,15 +39,6 @@ class Weighted(NamedTuple):
     weighted: RealArray
     inverse_inertia: RealArray
     bias: RealArray | None = None
-
-
-class Factored(NamedTuple):
-    """J and Y_D in packed rows, the packed LTDL factor L of H, and Lambda^-1 (m, m)."""
-
-    J: RealArray
-    L: RealArray
-    YD: RealArray
-    inverse_inertia: RealArray
 
 
 class OperationalState:
@@ -97,8 +88,6 @@ class OperationalState:
         """Lambda^-1 = J H^-1 J' (m, m); exists for every task set."""
         if self._is_whole:
             return self.weighted.inverse_inertia
-        if "factored" in self._kept:
-            return self.factored.inverse_inertia
         return self._keep("inverse_inertia", lambda: self.space.inverse_inertia(self.q, **self.given))
 
     @property
@@ -114,12 +103,13 @@ class OperationalState:
     @property
     def jbar(self) -> RealArray:
         """The dynamically consistent inverse H^-1 J' Lambda (nv, m)."""
-        return self._keep("jbar", lambda: self.space.products.jbar(self))
+        return self._keep("jbar", lambda: self.weighted.weighted @ self.inertia)
 
     @property
     def nullspace(self) -> RealArray:
         """N = 1 - Jbar J (nv, nv)."""
-        return self._keep("nullspace", lambda: self.space.products.nullspace(self))
+        n, dtype = self.space.model.nv, self.q.dtype
+        return self._keep("nullspace", lambda: identity(n, dtype) - self.jbar @ self.weighted.J)
 
     @property
     def mu_rho(self) -> RealArray:
@@ -135,10 +125,12 @@ class OperationalState:
         return apply(np.swapaxes(self.J, -1, -2), self._like(F))
 
     def joint_forces(self, F: npt.ArrayLike, tau0: npt.ArrayLike | None = None) -> RealArray:
-        """tau = J' F + N' tau0 (nv,), without forming N."""
+        """tau = J' F + N' tau0 = tau0 + J' (F - Lambda J H^-1 tau0) (nv,), without forming N."""
         if tau0 is None:
             return self.transpose_times(F)
-        return self.space.products.joint_forces(self, self._like(F), self._like(tau0))
+        J, X, rest = self.weighted.J, self.weighted.weighted, self._like(tau0)
+        moved = apply(np.swapaxes(X, -1, -2), rest)
+        return rest + apply(np.swapaxes(J, -1, -2), self._like(F) - apply(self.inertia, moved))
 
     # What several quantities follow from
 
@@ -146,11 +138,6 @@ class OperationalState:
     def weighted(self) -> Weighted:
         """J, H^-1 J' and Lambda^-1, and beta if there is a velocity, from one call."""
         return self._keep("weighted", lambda: self.space.weighted(self.q, self.v, **self.given))
-
-    @property
-    def factored(self) -> Factored:
-        """Packed J, factor and Y_D, and Lambda^-1, from one call."""
-        return self._keep("factored", lambda: Factored(*self.space.function("factored").call(self.q, **self.given)))
 
     def _keep(self, name: str, make: Callable[[], Any]) -> Any:
         kept = self._kept
@@ -173,39 +160,6 @@ class OperationalState:
     def _is_whole(self) -> bool:
         """Whether J, H^-1 J', Lambda^-1 and beta come from one call: one of them has, or Jbar is known to follow."""
         return "weighted" in self._kept or self.space.foresees_jbar
-
-
-class ByMatrices:
-    """Dense products of J and H^-1 J', which come from one call: best on small models, and all that mimics allow."""
-
-    def jbar(self, op: OperationalState) -> RealArray:
-        return op.weighted.weighted @ op.inertia
-
-    def nullspace(self, op: OperationalState) -> RealArray:
-        return identity(op.jbar.shape[-2], op.q.dtype) - op.jbar @ op.weighted.J
-
-    def joint_forces(self, op: OperationalState, F: RealArray, tau0: RealArray) -> RealArray:
-        """tau0 + J' (F - Lambda (H^-1 J')' tau0)."""
-        moved = apply(np.swapaxes(op.weighted.weighted, -1, -2), tau0)
-        return tau0 + apply(np.swapaxes(op.weighted.J, -1, -2), F - apply(op.inertia, moved))
-
-
-class ByFactor:
-    """Sparse products on packed J and the packed LTDL factor of H (Featherstone 2010, eqs. 9, 10 and 33)."""
-
-    def __init__(self, space: OperationalSpace) -> None:
-        self.space = space
-
-    def jbar(self, op: OperationalState) -> RealArray:
-        known = op.factored
-        return self.space.function("jbar").call(known.L, known.YD, op.inertia)
-
-    def nullspace(self, op: OperationalState) -> RealArray:
-        return self.space.function("nullspace").call(op.factored.J, op.jbar)
-
-    def joint_forces(self, op: OperationalState, F: RealArray, tau0: RealArray) -> RealArray:
-        known = op.factored
-        return self.space.function("joint_forces").call(known.J, known.L, op.inertia, F, tau0)
 
 
 def full_pass(space: OperationalSpace, q: RealArray, v: RealArray, **given: Any) -> FullPass:

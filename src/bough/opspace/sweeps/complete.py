@@ -9,13 +9,11 @@ from __future__ import annotations
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import Mechanism
-from bough.opspace.sweeps.bias import BIAS_WORK, drift
-from bough.opspace.sweeps.factored import FACTORED, factored, joint_bias, reorder_rows, spread_columns
+from bough.opspace.sweeps.bias import drift
+from bough.opspace.sweeps.factored import DYNAMICS, weighted_bias
 from bough.opspace.sweeps.inverse import LDL_WORK, invert
-from bough.opspace.sweeps.jacobian import spread_jacobian
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.wrenches import Seeds
-from bough.sparsity.products import unit_lsolve, unit_ltsolve
 from bough.types import Rows, Workspace
 
 
@@ -26,18 +24,10 @@ def complete(
 ) -> None:  # fmt: skip
     """All quantities of tasks."""
     drift(m, t, q, v, Jdot_v, w)
-    joint_bias(m, w.C, w)
-    factored(m, t, p, f, q, w.J, w.factor, w.YD, Lam_inv, w)
-    spread_jacobian(m, p, w.J, J)
-    unit_ltsolve(f.parent, f.rows, w.factor, w.C)
     for r in range(len(beta)):
         beta[r] = Jdot_v[r]
-        for e in range(p.of_row[r], p.of_row[r + 1]):
-            beta[r] = beta[r] - w.YD[e] * w.C[p.dof[e], 0]
+    weighted_bias(m, t, p, f, q, J, w.X_J, Lam_inv, beta, w)
     invert(m, Lam_inv, damping, w.scale, Lam, w.strain, w)
-    spread_columns(m, p, w.YD, w.columns)
-    unit_lsolve(f.parent, f.rows, w.factor, w.columns)
-    reorder_rows(m, w.columns, w.X_J)
     consistent(m, J, Lam, Jbar, N, w)
 
 
@@ -91,11 +81,7 @@ COMPLETE = Routine(
         "jbar": "nv rows",
         "nullspace": "nv nv",
     },
-    work=BIAS_WORK
-    | dict(FACTORED.work)
-    | LDL_WORK
-    | {"J": "entries", "factor": "packed", "YD": "entries", "f": "bodies 6", "C": "dofs 1"}
-    | {"columns": "dofs rows", "X_J": "nv rows", "scale": "rows", "strain": "1"},
+    work=dict(DYNAMICS.work) | LDL_WORK | {"X_J": "nv rows", "scale": "rows", "strain": "1"},
 )
 MU_RHO = Routine(
     "mu_rho", mu_rho, COMPLETE.inputs, {"mu_rho": "rows"}, {**COMPLETE.work, **COMPLETE.outputs}, COMPLETE.zeros

@@ -1,6 +1,6 @@
-"""What follows from the LTDL factor of H: Jbar, N and joint forces (Featherstone 2010, eqs. 9, 10 and 33).
+"""What follows from the LTDL factor of H in one sweep: J, H^-1 J', Lambda^-1 and beta (Featherstone 2010, eqs. 5 to 9).
 
-All vectors and matrices at the boundary are in the order of v; the factor and J stay packed between calls.
+Matrices at the boundary are in the order of v.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from bough.dynamics.newton_euler import body_force
 from bough.joints import Mechanism, along, force_to_parent
 from bough.opspace.methods.ltdl import LTDL
 from bough.opspace.sweeps.bias import BIAS_WORK, drift, gravity_in_bodies
-from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times, packed_jacobian, spread_jacobian
+from bough.opspace.sweeps.jacobian import packed_jacobian, spread_jacobian
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
-from bough.opspace.sweeps.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
+from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
 from bough.opspace.sweeps.wrenches import Seeds
-from bough.sparsity.ltdl import ltdl, ltdl_solve
+from bough.sparsity.ltdl import ltdl
 from bough.sparsity.products import unit_lsolve, unit_ltsolve
 from bough.spatial import add6, angular, get3, get6, get10, linear, put6, sub3
 from bough.types import Rows, Workspace
@@ -42,10 +42,10 @@ def weighted(
     m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, J: Rows, X: Rows, Lam_inv: Rows, w: Workspace
 ) -> None:
     """J (rows, nv), X = H^-1 J' (nv, rows) and Lambda^-1 from q."""
-    factored(m, t, p, f, q, w.J, w.L, w.YD, Lam_inv, w)
+    factored(m, t, p, f, q, w.J, w.factor, w.YD, Lam_inv, w)
     spread_jacobian(m, p, w.J, J)
     spread_columns(m, p, w.YD, w.columns)
-    unit_lsolve(f.parent, f.rows, w.L, w.columns)
+    unit_lsolve(f.parent, f.rows, w.factor, w.columns)
     reorder_rows(m, w.columns, X)
 
 
@@ -56,9 +56,18 @@ def dynamics(
 ) -> None:  # fmt: skip
     """J, X and Lambda^-1 from q, and beta from q and v on the same factor."""
     drift(m, t, q, v, beta, w)
+    weighted_bias(m, t, p, f, q, J, X, Lam_inv, beta, w)
+
+
+@kernel
+def weighted_bias(
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, J: Rows, X: Rows, Lam_inv: Rows, beta: Rows,
+    w: Workspace,
+) -> None:  # fmt: skip
+    """`weighted`, and beta = Jdot v - J H^-1 C from the Jdot v that it holds; after `drift`."""
     joint_bias(m, w.C, w)
     weighted(m, t, p, f, q, J, X, Lam_inv, w)
-    unit_ltsolve(f.parent, f.rows, w.L, w.C)
+    unit_ltsolve(f.parent, f.rows, w.factor, w.C)
     for r in range(len(beta)):
         for e in range(p.of_row[r], p.of_row[r + 1]):
             beta[r] = beta[r] - w.YD[e] * w.C[p.dof[e], 0]
@@ -99,47 +108,6 @@ def reorder_rows(m: Mechanism, A: Rows, out: Rows) -> None:
             out[m.v_index[k], r] = A[k, r]
 
 
-@kernel
-def jbar(m: Mechanism, p: JacobianPattern, f: DofTree, L: Rows, YD: Rows, Lam: Rows, Jbar: Rows, w: Workspace) -> None:
-    """Jbar = H^-1 J' Lambda, (nv, rows)."""
-    generalised_inverse(p, f, L, YD, Lam, w.Jbar, m.zero[0])
-    reorder_rows(m, w.Jbar, Jbar)
-
-
-@kernel
-def nullspace(m: Mechanism, p: JacobianPattern, J: Rows, Jbar: Rows, N: Rows, w: Workspace) -> None:
-    """N = 1 - Jbar J, (nv, nv)."""
-    for k in range(len(m.v_index)):
-        for r in range(Jbar.shape[1]):
-            w.Jbar[k, r] = Jbar[m.v_index[k], r]
-    null_space(p, J, w.Jbar, w.N, m.zero[0], m.one[0])
-    for k in range(len(m.v_index)):
-        for j in range(len(m.v_index)):
-            N[m.v_index[k], m.v_index[j]] = w.N[k, j]
-
-
-@kernel
-def joint_forces(
-    m: Mechanism, p: JacobianPattern, f: DofTree, J: Rows, L: Rows, Lam: Rows, F: Rows, tau0: Rows, tau: Rows,
-    w: Workspace,
-) -> None:  # fmt: skip
-    """tau = J' F + N' tau0 = tau0 + J' (F - Lambda J H^-1 tau0): N is not formed. O(n d + m d + m^2)."""
-    for k in range(len(m.v_index)):
-        w.x[k, 0] = tau0[m.v_index[k]]
-    ltdl_solve(f.parent, f.rows, L, w.x)
-    for k in range(len(m.v_index)):
-        w.z[k] = w.x[k, 0]
-    jacobian_times(p, J, w.z, w.y)
-    for r in range(len(F)):
-        x = F[r]
-        for c in range(len(F)):
-            x = x - Lam[r, c] * w.y[c]
-        w.F[r] = x
-    jacobian_transpose_times(p, J, w.F, w.z, m.zero[0])
-    for k in range(len(m.v_index)):
-        tau[m.v_index[k]] = tau0[m.v_index[k]] + w.z[k]
-
-
 FACTORED = Routine(
     "factored",
     factored,
@@ -152,7 +120,7 @@ WEIGHTED = Routine(
     weighted,
     inputs={"q": "nq"},
     outputs={"J": "rows nv", "X": "nv rows", "Lam_inv": "rows rows"},
-    work=dict(FACTORED.work) | {"J": "entries", "L": "packed", "YD": "entries", "columns": "dofs rows"},
+    work=dict(FACTORED.work) | {"J": "entries", "factor": "packed", "YD": "entries", "columns": "dofs rows"},
 )
 DYNAMICS = Routine(
     "operational_dynamics",
@@ -160,25 +128,4 @@ DYNAMICS = Routine(
     inputs={"q": "nq", "v": "nv"},
     outputs={**WEIGHTED.outputs, "beta": "rows"},
     work=BIAS_WORK | dict(WEIGHTED.work) | {"f": "bodies 6", "C": "dofs 1"},
-)
-JBAR = Routine(
-    "jbar",
-    jbar,
-    inputs={"L": "packed", "YD": "entries", "Lam": "rows rows"},
-    outputs={"Jbar": "nv rows"},
-    work={"Jbar": "dofs rows"},
-)
-NULLSPACE = Routine(
-    "nullspace",
-    nullspace,
-    inputs={"J": "entries", "Jbar": "nv rows"},
-    outputs={"N": "nv nv"},
-    work={"Jbar": "dofs rows", "N": "dofs dofs"},
-)
-JOINT_FORCES = Routine(
-    "joint_forces",
-    joint_forces,
-    inputs={"J": "entries", "L": "packed", "Lam": "rows rows", "F": "rows", "tau0": "nv"},
-    outputs={"tau": "nv"},
-    work={"x": "dofs 1", "z": "dofs", "y": "rows", "F": "rows"},
 )

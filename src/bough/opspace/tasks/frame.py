@@ -20,6 +20,7 @@ from bough.opspace.tasks.matrix import (
     WHOLE,
     Matrix,
     checked_matrix,
+    checked_point,
     checked_reference,
     component_names,
 )
@@ -76,12 +77,9 @@ def frame_task(
     kind: str, frame: str, matrix: Matrix, reference: Reference, point: npt.ArrayLike, name: str | None
 ) -> FrameTask:
     """A checked `FrameTask`, named after its kind and frame unless a name is given."""
-    offset = np.asarray(point, float)
-    shift = "" if not offset.any() else f", point={offset.tolist()}"
-    name = name or f"{kind}({frame}{shift})"
-    if offset.shape != (3,) or not np.isfinite(offset).all():
-        raise TaskError(f"task {name!r}: point must be three finite numbers, got {np.asarray(point).tolist()}")
-    return FrameTask(name, frame, matrix, checked_reference(reference, name), tuple(offset.tolist()))
+    at = checked_point(point, name or f"{kind}({frame})")
+    name = name or f"{kind}({frame}{f', point={list(at)}' if any(at) else ''})"
+    return FrameTask(name, frame, matrix, checked_reference(reference, name), at)
 
 
 @explained
