@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.errors import TaskError
-from bough.opspace.singular import check_threshold
+from bough.opspace.singular import check_threshold, rank, truncated_inverse
 from bough.opspace.space import OperationalSpace
 from bough.opspace.state import apply
 from bough.types import RealArray
@@ -79,10 +79,10 @@ class Hierarchy:
         for level in self.levels:
             own = np.asarray(Lam_inv)[..., self.order[level, None], self.order[level]]
             D = A[..., level, level].copy()
-            inverse, rank = self._pseudo_inverse(D, own)
+            inverse, directions = self._pseudo_inverse(D, own)
             blocks.append(D)
             inverses.append(inverse)
-            ranks.append(rank)
+            ranks.append(directions)
             below = slice(level.stop, None)
             L[..., below, level] = A[..., below, level] @ inverse
             A[..., below, below] -= L[..., below, level] @ np.swapaxes(A[..., below, level], -1, -2)
@@ -90,13 +90,8 @@ class Hierarchy:
 
     def _pseudo_inverse(self, D: RealArray, own: RealArray) -> tuple[RealArray, RealArray]:
         """The inverse of D on directions that are not negligible against the level's own Lambda^-1."""
-        d = np.sqrt(np.diagonal(own, axis1=-2, axis2=-1))
-        d = np.where(d > 0.0, d, 1.0)
-        scale = d[..., :, None] * d[..., None, :]
-        values, vectors = np.linalg.eigh(D / scale)
+        mobility = np.diagonal(own, axis1=-2, axis2=-1)
         # in single precision what is left of a direction is known to about 1e-6
         least = max(self.threshold, 1e-5) if own.dtype == np.float32 else self.threshold
-        keep = values > least * np.trace(own / scale, axis1=-2, axis2=-1)[..., None]
-        inverse = np.where(keep, 1.0 / np.where(keep, values, 1.0), 0.0)
-        core = (vectors * inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-        return core / scale, np.count_nonzero(keep, axis=-1)
+        threshold = least * np.count_nonzero(mobility > 0.0, axis=-1)[..., None]
+        return truncated_inverse(D, threshold, mobility), rank(D, threshold, mobility)

@@ -38,13 +38,13 @@ def scaled_eigenvalues(Lam_inv: RealArray, scale: RealArray | None = None) -> tu
     return d, values, vectors
 
 
-def rank(Lam_inv: RealArray, threshold: float, scale: RealArray | None = None) -> Any:
+def rank(Lam_inv: RealArray, threshold: Any, scale: RealArray | None = None) -> Any:
     """The number of directions in which the tasks can be moved: () or (batch,)."""
     _, values, _ = scaled_eigenvalues(Lam_inv, scale)
     return np.count_nonzero(values > threshold, axis=-1)
 
 
-def truncated_inverse(Lam_inv: RealArray, threshold: float, scale: RealArray | None = None) -> RealArray:
+def truncated_inverse(Lam_inv: RealArray, threshold: Any, scale: RealArray | None = None) -> RealArray:
     """The inverse on the directions that move (scaled eigenvalues above the threshold), zero on the others."""
     d, values, vectors = scaled_eigenvalues(Lam_inv, scale)
     keep = values > threshold

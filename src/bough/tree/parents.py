@@ -1,8 +1,6 @@
-"""Parent arrays: validation, depths, sizes of subtrees and depth-first order, in vectorised steps."""
+"""Parent arrays: validation, depths, sizes of subtrees and depth-first order."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,24 +31,10 @@ def validated(parent: ArrayLike) -> IntArray:
     return given.astype(np.int64)
 
 
-def _ancestors(parent: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """For r = 0, 1, ...: the nodes that have a 2^r-th ancestor, and that ancestor. A cycle is refused."""
-    ancestor = parent.copy()
-    nodes = np.flatnonzero(parent >= 0)
-    above = parent[nodes]
-    for _ in range(len(parent).bit_length()):
-        if not nodes.size:
-            return
-        yield nodes, above
-        above = ancestor[nodes] = ancestor[above]
-        inside = above >= 0
-        nodes, above = nodes[inside], above[inside]
-    if nodes.size:
-        raise _cycle_error(parent, int(above[0]))
-
-
 def _cycle_error(parent: IntArray, start: int) -> TreeError:
-    """Describes the cycle through `start`: an n-th ancestor, if there is one, lies on a cycle."""
+    """Describes the cycle that the ancestors of `start` end in: an n-th ancestor lies on it."""
+    for _ in range(len(parent)):
+        start = int(parent[start])
     cycle = [start]
     while (above := int(parent[cycle[-1]])) != start:
         cycle.append(above)
@@ -63,15 +47,32 @@ def _cycle_error(parent: IntArray, start: int) -> TreeError:
 
 
 def numbering(parent: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Depth (1 for a child of the base), subtree size and place in depth-first order of each node."""
+    """Depth (1 for a child of the base), subtree size and place in depth-first order of each node. O(n)."""
     if (parent < np.arange(len(parent))).all():
         return _in_one_sweep(parent)
-    depth, size = depth_and_size(parent)
-    return depth, size, depth_first_rank(parent, size)
+    order = _parents_first(parent)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    above = parent[order]
+    depth, size, place = _in_one_sweep(np.where(above < 0, -1, rank[above]))
+    return depth[rank], size[rank], place[rank]
+
+
+def _parents_first(parent: IntArray) -> IntArray:
+    """The nodes in an order in which parents come first and siblings keep theirs. A cycle is refused."""
+    children: list[list[int]] = [[] for _ in range(len(parent) + 1)]
+    for i, above in enumerate(parent.tolist()):
+        children[above].append(i)
+    order = children[-1]
+    for i in order:  # which grows
+        order += children[i]
+    if len(order) < len(parent):
+        raise _cycle_error(parent, int(np.setdiff1d(np.arange(len(parent)), order)[0]))
+    return np.array(order, np.int64)
 
 
 def _in_one_sweep(parent: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """The same where parents come first: plain loops, which are quicker than doubling on deep trees."""
+    """The same where parents come first."""
     n = len(parent)
     size, free, rank = np.ones(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
     if n < COMPILED or interpreted():
@@ -102,26 +103,3 @@ def _sweep(parent: Rows, size: Rows, free: Rows, rank: Rows) -> None:
         rank[i] = place
         free[p] = place + size[i]
         free[i] = place + 1
-
-
-def depth_and_size(parent: IntArray) -> tuple[IntArray, IntArray]:
-    """Depth (1 for a child of the base) and subtree size of each node, by pointer doubling."""
-    depth = np.ones(len(parent), dtype=np.int64)
-    size = np.ones(len(parent), dtype=np.int64)
-    for nodes, above in _ancestors(parent):
-        depth[nodes] += depth[above]
-        size += np.bincount(above, weights=size[nodes], minlength=len(parent)).astype(np.int64)
-    return depth, size
-
-
-def depth_first_rank(parent: IntArray, size: IntArray) -> IntArray:
-    """Position of each node in depth-first order: the sum along its path of 1 + sizes of earlier siblings, less 1."""
-    siblings = np.argsort(parent, kind="stable")
-    before = np.cumsum(size[siblings]) - size[siblings]
-    is_first = np.diff(parent[siblings], prepend=-2) != 0
-    group_start = before[is_first][np.cumsum(is_first) - 1]
-    step = np.empty_like(size)
-    step[siblings] = 1 + before - group_start
-    for nodes, above in _ancestors(parent):
-        step[nodes] += step[above]
-    return step - 1

@@ -40,7 +40,7 @@ class Tree:
     `order[k]` is the user's number of the k-th node, `rank` the inverse, `regular` the parent array
     in that numbering. If the user's numbering is depth-first already, `order` is the identity.
 
-    Building takes O(n log d) vectorised steps for n nodes and depth d.
+    Building takes O(n) steps for n nodes, compiled for large trees whose parents come first.
     """
 
     parent: IntArray
