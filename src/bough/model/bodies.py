@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -171,21 +171,6 @@ def check_moments(name: str, m: float, low: float, middle: float, high: float) -
         raise ModelError(f"body {name!r}: no body has principal moments {moments}: one exceeds the sum of the others")
     if m == 0.0 and high > 0.0:
         raise ModelError(f"body {name!r}: it has an inertia but no mass")
-
-
-def check_inertias(names: Sequence[str], inertia: FloatArray, strict: bool) -> None:
-    """Refuse negative masses and, if strict, inertias (n, 10) about the origins of frames that no body has."""
-    for k in np.flatnonzero(inertia[:, 9] < 0.0).tolist():
-        raise ModelError(f"body {names[k]!r}: mass must not be negative, got {inertia[k, 9]}")
-    if not strict:
-        return
-    moments = np.linalg.eigvalsh(about_com(inertia))
-    # what the subtraction loses grows with the distance of the centre of mass
-    slack = 1e-12 * np.abs(inertia[:, :3]).max(axis=1)
-    low, middle, high = moments.T
-    odd = (low < -slack) | (low + middle < high * (1.0 - TRIANGLE) - slack) | ((inertia[:, 9] == 0.0) & (high > slack))
-    for k in np.flatnonzero(odd).tolist():
-        check_moments(names[k], float(inertia[k, 9]), *moments[k].tolist())
 
 
 def about_com(inertia: FloatArray) -> FloatArray:

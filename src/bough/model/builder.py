@@ -17,7 +17,6 @@ from bough.model.bodies import (
     NO_OPTIONS,
     ZERO,
     Body,
-    check_inertias,
     check_joint_type,
     check_options,
     checked_inertia,
@@ -33,7 +32,7 @@ from bough.model.laid_frames import LaidFrames
 from bough.model.loops import ClosureKind, LoopClosure, check_closure, check_ends, end_of
 from bough.model.mimic import Tie, find_ties, free_parents
 from bough.model.model import Model
-from bough.model.parameters import TO_KERNEL
+from bough.model.parameters import TO_KERNEL, check_physical
 from bough.types import FloatArray, IntArray
 
 Mimic = Literal["honour", "independent"]
@@ -148,13 +147,16 @@ class Builder:
             )
         for what, a in (("origins", p), ("inertias", I), ("axes", z)):
             finite(a, f"add_bodies: {what}")
+        for k in np.flatnonzero(I[:, 0] < 0.0).tolist():
+            raise ModelError(f"body {names[k]!r}: mass must not be negative, got {I[k, 0]}")
+        if self.check:
+            check_physical(I, names, "add_bodies")
         I = I[:, TO_KERNEL]
         length = np.linalg.norm(z, axis=1, keepdims=True)
         for k in np.flatnonzero(length[:, 0] < 1e-9).tolist():
             raise ModelError(f"body {names[k]!r}: the axis of its {types[k]} joint is zero; expected a direction")
         z /= np.where(length > 0.0, length, 1.0)
         p.flags.writeable = z.flags.writeable = False
-        check_inertias(names, I, self.check)
         for kind in dict.fromkeys(types):
             check_joint_type(names[types.index(kind)], kind)
             if kind in ("universal", "helical"):

@@ -6,7 +6,7 @@ moment m c (3), and the moments xx xy yy xz yz zz at the origin of the body's fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -169,7 +169,7 @@ def check_shape(given: Any, shape: tuple[int, ...], what: str) -> FloatArray:
     return array
 
 
-def check_physical(given: FloatArray, names: tuple[str, ...], where: str) -> None:
+def check_physical(given: FloatArray, names: Sequence[str], where: str) -> None:
     """Refuse, by the name of its body, an inertia that no rigid body has; `given` is (joints, 10)."""
     mass = given[:, 0]
     moments = np.linalg.eigvalsh(about_com(given[:, TO_KERNEL]))
