@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 
 import graphs
 from bough.compile.graph import passes, schedule
-from bough.compile.graph.expr import ATAN, COS, DIV, NEG, SIN, SQRT, SUB
+from bough.compile.graph.expr import ATAN, COS, DIV, SIN, SQRT
 from bough.compile.graph.program import OperationCount, count
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 PASSES = [
     passes.drop_dead_code,
     passes.share_reciprocals,
-    passes.absorb_negations,
     schedule.schedule,
     schedule.optimise,
 ]
@@ -40,11 +39,6 @@ def test_passes_preserve_the_value_of_large_programs(rewrite, make):
     assert_same_value(before, rewrite(before), 1e-9)
 
 
-@given(random_programs())
-def test_absorbing_negations_is_exact(before):
-    assert_same_value(before, passes.absorb_negations(before), 0.0)
-
-
 def operations(p, op):
     return sum(p.graph.op[i] == op for i in p.graph.live(p.flat_roots()))
 
@@ -67,21 +61,6 @@ def test_every_function_is_counted_in_its_own_column():
     assert counted == OperationCount(sqrt=1, sincos=1, atan=1)
     assert counted.total == 0
     assert str(counted) == "1sqrt + 1sincos + 1atan"
-
-
-def test_negation_moves_into_subtractions_and_constants():
-    def function(x):
-        return ([-(x[0] - x[1]), -(x[0] * 3.0), -(x[0] * (x[1] - x[2])), -(2.0 / x[2]), -(x[1] + x[2] * 5.0)],)
-
-    p = program(function, {"x": (3,)}, {"y": (5,)})
-    after = passes.absorb_negations(p)
-    assert operations(after, NEG) == 0
-    assert operations(after, SUB) == 3
-
-
-def test_negation_stays_where_both_signs_are_used():
-    p = program(lambda x: ([x[0] - x[1], x[1] - x[0]],), {"x": (2,)}, {"y": (2,)})
-    assert operations(passes.absorb_negations(p), NEG) == 1
 
 
 def test_evaluate_takes_single_batched_and_complex_inputs():

@@ -26,8 +26,6 @@ from bough.compile.graph.program import Program
 
 Step = Callable[[Graph, int, int, int], int]
 
-SWAPPED, BY_A, BY_B = 1, 2, 3  # how a node is computed with the other sign
-
 
 def operands(graph: Graph, i: int) -> tuple[int, ...]:
     """The distinct nodes that node i reads: none for a constant or an input."""
@@ -35,20 +33,6 @@ def operands(graph: Graph, i: int) -> tuple[int, ...]:
         return ()
     a, b = graph.a[i], graph.b[i]
     return (a,) if b < 0 or b == a else (a, b)
-
-
-def use_counts(program: Program) -> list[int]:
-    """How often each node is used, by live nodes and by outputs."""
-    graph, roots = program.graph, program.flat_roots()
-    uses = [0] * len(graph)
-    for i in graph.live(roots):
-        if graph.op[i] >= ADD:
-            uses[graph.a[i]] += 1
-            if graph.b[i] >= 0:
-                uses[graph.b[i]] += 1
-    for r in roots:
-        uses[r] += 1
-    return uses
 
 
 def rebuild(program: Program, order: Iterable[int], step: Step | None = None) -> Program:
@@ -90,56 +74,6 @@ def share_reciprocals(program: Program) -> Program:
         return new.apply(graph.op[i], a, b)
 
     return rebuild(program, live, step)
-
-
-def absorb_negations(program: Program) -> Program:
-    """Drop each negation whose operand can be computed with the other sign at no cost.
-
-    -(a - b) becomes b - a, -(c x) becomes (-c) x, and so on down single-use operands. Exact. The
-    signs that folding prefers are not kept, so this pass comes after the ones that fold.
-    """
-    graph = program.graph
-    flips = _free_flips(program)
-
-    def negated(new: Graph, old: int, moved: int) -> int:
-        return new.const(-graph.value[old]) if graph.op[old] == CONST else moved
-
-    def step(new: Graph, i: int, a: int, b: int) -> int:
-        op, flip = graph.op[i], flips[i]
-        if op == NEG and flips[graph.a[i]]:
-            return a
-        if flip == SWAPPED:
-            return new.node(SUB, b, a)
-        if flip == BY_A:
-            return new.node(SUB if op == ADD else op, negated(new, graph.a[i], a), b)
-        if flip == BY_B:
-            b = negated(new, graph.b[i], b)
-            return new.node(SUB, b, a) if op == ADD else new.node(op, a, b)
-        return new.node(op, a, b)
-
-    return rebuild(program, graph.live(program.flat_roots()), step)
-
-
-def _free_flips(program: Program) -> list[int]:
-    """For each node: whether it is to be computed with the other sign, and how (0 = as it is)."""
-    graph, uses = program.graph, use_counts(program)
-    live = graph.live(program.flat_roots())
-    free = [0] * len(graph)
-    for i in live:
-        op = graph.op[i]
-        if op == SUB and uses[i] == 1:
-            free[i] = SWAPPED
-        elif op in (ADD, MUL, DIV) and uses[i] == 1:
-            a, b = graph.a[i], graph.b[i]
-            free[i] = BY_A if free[a] or graph.op[a] == CONST else BY_B if free[b] or graph.op[b] == CONST else 0
-    flips = [0] * len(graph)
-    for i in reversed(live):
-        if graph.op[i] == NEG:
-            flips[graph.a[i]] = free[graph.a[i]]
-        elif flips[i] in (BY_A, BY_B):
-            operand = graph.a[i] if flips[i] == BY_A else graph.b[i]
-            flips[operand] = free[operand]
-    return flips
 
 
 BY_BOTH = frozenset((ADD, SUB, MUL))

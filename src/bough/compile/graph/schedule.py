@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 
 from bough.compile.graph.expr import ADD
-from bough.compile.graph.passes import absorb_negations, drop_dead_code, operands, rebuild, share_reciprocals
+from bough.compile.graph.passes import drop_dead_code, operands, rebuild, share_reciprocals
 from bough.compile.graph.program import Program
 
 
@@ -28,7 +28,7 @@ def optimise(program: Program) -> Program:
 
 def tidied(program: Program) -> Program:
     """All passes but the last, for those who find an order themselves."""
-    return absorb_negations(share_reciprocals(drop_dead_code(program)))
+    return share_reciprocals(drop_dead_code(program))
 
 
 def peak_live(program: Program, order: list[int]) -> int:
