@@ -148,3 +148,13 @@ def test_what_is_apart_is_refused():
     with pytest.raises(UnknownNameError):
         adaptive.QuasiStatics(model, adaptive.energy(0.1), "adaptive", assembly=adaptive.near([7]))
     assert make_linkage(model).parent.tolist() == [-1, -1, -1]
+
+
+def test_simulations_of_one_model_share_the_plan_and_what_rounding_does():
+    model = zoo.chain(20)
+    first, second = (adaptive.QuasiStatics(model, adaptive.relative_joint(0.1), "adaptive") for _ in range(2))
+    for sim in (first, second):
+        sim.apply_force(10, (1.0, 2.0, 3.0))
+        sim.accelerations()
+    assert first.solver.tree.plan is second.solver.tree.plan
+    assert first.solver.tree.noise is second.solver.tree.noise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -119,17 +119,26 @@ def record_size(handles: Any, freedoms: Any) -> Any:
     return base + freedoms * (freedoms + 7 + 6 * handles)
 
 
-_made: WeakKeyDictionary[Model, dict[str, tuple[Blueprint, Linkage]]] = WeakKeyDictionary()
+_shared: dict[int, dict[Any, Any]] = {}  # by id of the model: its hash reads all of it
+
+
+def shared_by_simulations(model: Model) -> dict[Any, Any]:
+    """What all simulations of a model share, as long as it lives."""
+    if id(model) not in _shared:
+        _shared[id(model)] = {}
+        finalize(model, _shared.pop, id(model))
+    return _shared[id(model)]
 
 
 def make_blueprint(model: Model, assembly: Any = "balanced") -> tuple[Blueprint, Linkage]:
     """The plan of an assembly of a model, made once for all its simulations if its shape has a name. O(n log n)."""
     if not isinstance(assembly, str):
         return _make_blueprint(model, assembly)
-    known = _made.setdefault(model, {})
+    known = shared_by_simulations(model)
     if assembly not in known:
         known[assembly] = _make_blueprint(model, assembly)
-    return known[assembly]
+    plan, link = known[assembly]
+    return plan, link
 
 
 def _make_blueprint(model: Model, assembly: Any) -> tuple[Blueprint, Linkage]:
