@@ -8,7 +8,7 @@ from adaptive.linkages import TYPES, random_linkage
 from bough.adaptive.tree.algebra import full
 from bough.adaptive.tree.assembly import make_metric
 from bough.adaptive.tree.blocks import full_six, symmetric_six
-from bough.adaptive.tree.layout import RIGID, TOTAL, make_blueprint, make_shared, make_state
+from bough.adaptive.tree.layout import RIGID, TOTAL, make_blueprint, make_keeps, make_shared, make_state
 from bough.adaptive.tree.passes import place_all
 from bough.dynamics.newton_euler import gyroscopic_force, squares
 from bough.joints import freedom
@@ -50,7 +50,7 @@ class PlainTree:
         place_all(self.m, self.plan, self.st)
         self.nodes = range(len(self.plan.left))
         for n in self.nodes:
-            full(self.m, self.plan, self.st, n, keeps)
+            full(self.m, self.plan, self.st, n, make_keeps(keeps))
 
     def record(self, n):
         return self.st.record[self.plan.offset[n] : self.plan.offset[n + 1]]

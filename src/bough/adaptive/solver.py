@@ -25,7 +25,7 @@ from bough.adaptive.region import Region
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.contract import Loads, no_forces
 from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_noise
-from bough.adaptive.tree.front import BY_ENERGY, MET, ROOT
+from bough.adaptive.tree.front import MET, ROOT
 from bough.adaptive.tree.layout import RIGID, TOTAL, make_clock
 from bough.adaptive.tree.passes import FAR, rigid_groups
 from bough.errors import NumericalError, SettingError, unknown_option
@@ -192,7 +192,6 @@ class Solver:
         if tree is not None:
             total = TOTAL if self.method != "dca" and not by_energy else 0
             tree.keeps = total + (RIGID if self.region is not None else 0)
-            tree.front.count[BY_ENERGY] = by_energy
             tree.noise = Noise()
             self.changes.all()
 

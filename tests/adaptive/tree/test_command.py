@@ -11,7 +11,7 @@ from adaptive.tree.test_whole import front
 from adaptive.trees import PlainTree
 from bough.adaptive.tree.contract import no_forces
 from bough.adaptive.tree.front import DONE, MET, OVER_LINKAGE
-from bough.adaptive.tree.layout import RIGID, TOTAL, make_clock
+from bough.adaptive.tree.layout import RIGID, TOTAL, make_clock, make_keeps
 from bough.adaptive.tree.passes import CHANGED, POSES, REBUILD, REFINE, SOLVE, Order, command
 from bough.adaptive.tree.springs import no_springs
 
@@ -28,7 +28,7 @@ class Told:
 
     def __call__(self, what, number=(), out=None, limits=(0.0, 0.0, 0.0)):
         t = self.tree
-        order = Order(what, OVER_LINKAGE, limits, math.inf, np.array(number, np.int64), out, TOTAL | RIGID)
+        order = Order(what, OVER_LINKAGE, limits, math.inf, np.array(number, np.int64), out, make_keeps(TOTAL | RIGID))
         return command(t.m, t.plan, t.st, self.front, self.loads, self.clock, order, no_springs(t.m, t.st))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from adaptive.trees import PlainTree
 from bough.adaptive.tree.algebra import linear
-from bough.adaptive.tree.layout import B1, B2
+from bough.adaptive.tree.layout import B1, B2, make_keeps
 
 pytestmark = pytest.mark.interpreted
 
@@ -18,7 +18,7 @@ def test_handles_accelerate_as_dense_equations_say_also_under_other_forces(seed)
     tree.st.force[tree.plan.last] += tree.rng.normal(size=(len(tree.plan.last), 6))
     tree.st.tau[:] += tree.rng.normal(size=len(tree.st.tau))
     for n in tree.nodes:
-        linear(tree.m, tree.plan, tree.st, n, 0)
+        linear(tree.m, tree.plan, tree.st, n, make_keeps(0))
     for n, cluster in tree.clusters():
         a = cluster.accelerations()
         for b, at in zip(cluster.handles, (B1, B2), strict=False):

@@ -72,13 +72,11 @@ from bough.adaptive.tree.layout import (
     PSI1,
     PSI2,
     PSI12,
-    RIGID,
     T1,
     T1_,
     T2,
     T2_,
     TMP,
-    TOTAL,
     U1_,
     U2_,
     U_,
@@ -88,6 +86,7 @@ from bough.adaptive.tree.layout import (
     XA21,
     XF,
     Blueprint,
+    Keeps,
     State,
     W,
     joint_places,
@@ -96,7 +95,7 @@ from bough.adaptive.tree.layout import (
 )
 from bough.adaptive.tree.rigid import join_forces, join_inertia
 from bough.adaptive.tree.total import linear_total, quadratic
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.vectors import joined, plus, put, replaced, row, scaled
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, force_in, motion_out, scale6, sub6
@@ -248,7 +247,7 @@ def joint_terms(
 
 
 @loop_kernel
-def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
+def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: Keeps) -> None:
     """b of node n after forces or torques have changed, and what else it `keeps`: matrix-vector products only."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
     b1A, b2A = bias(m, plan, st, plan.left[n])
@@ -260,22 +259,23 @@ def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None
     put_six(r, B1, sub6(b1A, e1))
     if two:
         put_six(r, B2, add6(b2C, e2))
-    if keeps & TOTAL:
+    if len(keeps.total) > 0:
         linear_total(plan, st, n)
-    if keeps & RIGID:
+    if len(keeps.rigid) > 0:
         join_forces(m, plan, st, n, beta)
 
 
 @loop_kernel
-def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
-    """Phi of node n, from its children and its joint; b too. It `keeps` TOTAL: Psi, p and eta; RIGID: see `locked`.
+def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: Keeps) -> None:
+    """Phi of node n, from its children and its joint; b too.
 
-    About 1,100 multiplications, with TOTAL 2,300, with RIGID 150 more.
+    It may keep total accelerations (Psi, p, eta), and itself as a rigid body (`rigid`). About 1,100 multiplications,
+    with total accelerations 2,300, as a rigid body 150 more.
     """
     d = matrices(m, plan, st, n)
-    if keeps & TOTAL:
+    if len(keeps.total) > 0:
         quadratic(plan, st, n, d)
-    if keeps & RIGID:
+    if len(keeps.rigid) > 0:
         join_inertia(m, plan, st, n)
     linear(m, plan, st, n, keeps)
 
@@ -375,7 +375,6 @@ def put_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force
         qdd[m.v_index[plan.dof[plan.body[n]] + x]] = a
 
 
-@inlined
 @loop_kernel
 def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """Write qdd of the joint of node n; returns its weighted square."""
@@ -397,7 +396,6 @@ def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> S
     return square
 
 
-@inlined
 @loop_kernel
 def hand_down(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """Forces on the handles of both children: (f1, f2) of A and (f1, f2) of B; one handle takes both."""

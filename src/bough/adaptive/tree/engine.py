@@ -30,7 +30,15 @@ from bough.adaptive.tree.front import (
     Front,
     make_front,
 )
-from bough.adaptive.tree.layout import TOTAL, Clock, Shared, make_blueprint, make_state, shared_by_simulations
+from bough.adaptive.tree.layout import (
+    TOTAL,
+    Clock,
+    Shared,
+    make_blueprint,
+    make_keeps,
+    make_state,
+    shared_by_simulations,
+)
 from bough.adaptive.tree.passes import (
     CHANGED,
     COARSE,
@@ -267,7 +275,7 @@ class TreeEngine:
     ) -> float:
         """Run one order of `command` on this tree."""
         out = self._no_poses if out is None else out
-        order = Order(what, *stop, turn, np.asarray(number, np.int64), out, self.keeps)
+        order = Order(what, *stop, turn, np.asarray(number, np.int64), out, make_keeps(self.keeps))
         if what <= REFINE:
             self.begun += 1
         tree = self.mechanism, self.plan, self.state, self.front

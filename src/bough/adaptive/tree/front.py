@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.adaptive.tree.algebra import hand_down, joint_acceleration, total_acceleration
 from bough.adaptive.tree.blocks import ZERO6
-from bough.adaptive.tree.layout import ETA, KAPPA, Blueprint, Clock, State
+from bough.adaptive.tree.layout import ETA, KAPPA, Blueprint, Clock, Keeps, State
 from bough.adaptive.tree.rigid import released_energy
 from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism
@@ -25,7 +25,7 @@ MET, SPENT = range(2)
 # What an update must do at a node, added up: all equations, since its joint moved; new forces, since they may turn
 MOVED, LOADED = 1, 2
 # Places in Front.count and Front.value
-WAITING, DONE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED, REFUSED, BY_ENERGY = range(8)
+WAITING, DONE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED, REFUSED = range(7)
 SUM, LARGEST, ROOT, CERTIFICATE, STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT = range(8)
 
 
@@ -37,7 +37,7 @@ class Front(NamedTuple):
     force: Rows  # (nodes, 12) on the handles of waiting clusters
     done: Rows  # (nodes,) opened nodes
     order: Rows  # (nodes,) nodes of the last update, parents first
-    count: Rows  # (8,)
+    count: Rows  # (7,)
     value: Rows  # (8,)
     tier: Rows  # (nodes,) what the next update must do: MOVED, LOADED, both or nothing
     forced: Rows  # (nodes,) 1 where a floating base lies below: opened always
@@ -49,7 +49,7 @@ def make_front(nodes: int, depth: int, forced: Any) -> Front:
     """An empty front. What no pass reaches of its memory is never touched."""
     node, done, order = np.zeros((3, nodes), np.int64)
     return Front(
-        np.zeros(nodes), node, np.zeros((nodes, 12)), done, order, np.zeros(8, np.int64), np.zeros(8),
+        np.zeros(nodes), node, np.zeros((nodes, 12)), done, order, np.zeros(7, np.int64), np.zeros(8),
         np.zeros(nodes, np.int8), forced, np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)),
     )  # fmt: skip
 
@@ -82,17 +82,19 @@ def _age(st: State, n: int, clock: Clock) -> Scalar:
 
 
 @loop_kernel
-def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Clock) -> Scalar:
+def importance(plan: Blueprint, st: State, n: int, f1: Force, f2: Force, clock: Clock, keeps: Keeps) -> Scalar:
     """What leaving cluster n closed would leave out."""
-    if fr.count[BY_ENERGY] == 1:
+    if len(keeps.total) > 0:
+        return total_acceleration(plan, st, n, f1, f2) * _age(st, n, clock) ** 2
+    if len(keeps.rigid) > 0:
         return released_energy(plan, st, n, f1, f2)
-    return total_acceleration(plan, st, n, f1, f2) * _age(st, n, clock) ** 2
+    return 0.0
 
 
 @loop_kernel
-def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Clock) -> None:
+def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Clock, keeps: Keeps) -> None:
     """Put a cluster on the heap, to wait."""
-    key = importance(plan, st, fr, n, f1, f2, clock)
+    key = importance(plan, st, n, f1, f2, clock, keeps)
     fr.value[SUM] += key
     if fr.forced[n] == 1:
         key = np.inf
@@ -128,13 +130,13 @@ def _pop(fr: Front) -> None:
 
 
 @loop_kernel
-def begin(plan: Blueprint, st: State, fr: Front, clock: Clock) -> None:
+def begin(plan: Blueprint, st: State, fr: Front, clock: Clock, keeps: Keeps) -> None:
     """Start a bounded pass: nothing is opened, the root waits. Accelerations found last are forgotten."""
     fr.count[:FULL_TIER] = 0
     fr.value[:CERTIFICATE] = 0.0
     root = len(plan.left) - 1
-    _push(plan, st, fr, root, ZERO6, ZERO6, clock)
-    fr.value[ROOT] = max(st.record[plan.offset[root] + (KAPPA if fr.count[BY_ENERGY] == 1 else ETA)], 0.0)
+    _push(plan, st, fr, root, ZERO6, ZERO6, clock, keeps)
+    fr.value[ROOT] = max(st.record[plan.offset[root] + (ETA if len(keeps.total) > 0 else KAPPA)], 0.0)
 
 
 @loop_kernel
@@ -148,20 +150,20 @@ def forget(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
 
 
 @loop_kernel
-def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Clock) -> Scalar:
+def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Clock, keeps: Keeps) -> Scalar:
     """The sum over waiting clusters, without the cancellation of a running one."""
     total = 0.0
     for k in range(fr.count[WAITING]):
         n = fr.node[k]
         if fr.forced[n] == 1:
-            total += importance(plan, st, fr, n, get6(fr.force, n), get_far(fr.force, n), clock)
+            total += importance(plan, st, n, get6(fr.force, n), get_far(fr.force, n), clock, keeps)
         else:
             total += fr.key[k]
     return total
 
 
 @loop_kernel
-def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock: Clock) -> bool:
+def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock: Clock, keeps: Keeps) -> bool:
     """Whether the waiting clusters may be left closed; the square of the error allowed is made of `limits`."""
     if fr.count[WAITING] == 0:
         return True
@@ -172,17 +174,17 @@ def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock
         return fr.key[0] <= limit
     if fr.value[SUM] > limit:
         return False
-    fr.value[SUM] = waiting_sum(plan, st, fr, clock)
+    fr.value[SUM] = waiting_sum(plan, st, fr, clock, keeps)
     return fr.value[SUM] <= limit
 
 
 @loop_kernel
-def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Clock) -> Scalar:
+def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Clock, keeps: Keeps) -> Scalar:
     """Open the cluster that waits first; returns the weighted square of its joint's acceleration."""
     n, key = fr.node[0], fr.key[0]
     f1, f2 = get6(fr.force, n), get_far(fr.force, n)
     if key == np.inf:
-        key = importance(plan, st, fr, n, f1, f2, clock)
+        key = importance(plan, st, n, f1, f2, clock, keeps)
     fr.value[SUM] -= key
     _pop(fr)
     square = joint_acceleration(m, plan, st, n, f1, f2)
@@ -192,29 +194,37 @@ def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Cloc
     fr.count[JOINTS] += plan.body[n] >= 0
     a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
     if plan.left[n] >= 0:
-        _push(plan, st, fr, plan.left[n], a1, a2, clock)
+        _push(plan, st, fr, plan.left[n], a1, a2, clock, keeps)
     if plan.right[n] >= 0:
-        _push(plan, st, fr, plan.right[n], c1, c2, clock)
+        _push(plan, st, fr, plan.right[n], c1, c2, clock, keeps)
     return square
 
 
 @loop_kernel
 def refine(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, budget: int, clock: Clock
+    m: Mechanism,
+    plan: Blueprint,
+    st: State,
+    fr: Front,
+    over: int,
+    limits: Rows,
+    budget: int,
+    clock: Clock,
+    keeps: Keeps,
 ) -> int:
     """Open clusters, largest first, until the rule is met or `budget` clusters are opened."""
-    while not is_met(plan, st, fr, over, limits, clock):
+    while not is_met(plan, st, fr, over, limits, clock, keeps):
         if budget == 0:
             return SPENT
         budget -= 1
-        _open_first(m, plan, st, fr, clock)
+        _open_first(m, plan, st, fr, clock, keeps)
     return MET
 
 
 @loop_kernel
-def conclude(plan: Blueprint, st: State, fr: Front, clock: Clock) -> None:
+def conclude(plan: Blueprint, st: State, fr: Front, clock: Clock, keeps: Keeps) -> None:
     """Note how good the solution of this step is, before it is acted upon."""
-    left = waiting_sum(plan, st, fr, clock)
+    left = waiting_sum(plan, st, fr, clock, keeps)
     fr.value[CERTIFICATE] += clock.h[0] * np.sqrt(left)
     fr.value[STEP_SUM], fr.value[STEP_LARGEST], fr.value[STEP_ROOT] = left, fr.value[LARGEST], fr.value[ROOT]
     fr.value[STEP_TOP] = fr.key[0] if fr.count[WAITING] > 0 else 0.0

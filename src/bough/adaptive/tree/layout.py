@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 from weakref import finalize
 
@@ -35,6 +36,20 @@ PHI2, PSI2, PHI12, PSI12, T2, CROSS = 168, 189, 210, 246, 282, 318
 TWO_HANDLES = 330
 # What nodes keep beyond the equations, added up: total accelerations of joints; themselves as rigid bodies
 TOTAL, RIGID = 1, 2
+
+
+class Keeps(NamedTuple):
+    """The same as kernels read it, each (1,) or (): what is not kept is not compiled."""
+
+    total: tuple[int, ...]
+    rigid: tuple[int, ...]
+
+
+@cache
+def make_keeps(flags: int) -> Keeps:
+    """What flags say."""
+    return Keeps((1,) if flags & TOTAL else (), (1,) if flags & RIGID else ())
+
 
 # Scratch blocks
 (A1, A21, A2, PA1, PA21, PA2, C1, C12, C2, PC1, PC12, PC2, XA21, XA2, XPA21, XPA2,

@@ -40,6 +40,7 @@ from bough.adaptive.tree.layout import (
     ZERO3,
     Blueprint,
     Clock,
+    Keeps,
     State,
     advance_body,
     far_pose,
@@ -191,7 +192,7 @@ def _visit_loaded(plan: Blueprint, st: State, fr: Front, loads: Loads, n: int, t
 
 
 @loop_kernel
-def equations(m: Mechanism, plan: Blueprint, st: State, fr: Front, count: int, keeps: int) -> None:
+def equations(m: Mechanism, plan: Blueprint, st: State, fr: Front, count: int, keeps: Keeps) -> None:
     """Redo the listed nodes, children first, each in full or for its forces only; with count < 0 all nodes, in full.
 
     What they keep beyond what divide and conquer needs is up to `keeps`. 1 to 2 us for a node in full.
@@ -359,7 +360,7 @@ class Order(NamedTuple):
     turn: float  # the largest angle by which a step may turn a joint
     number: Rows  # (k,) budget and steps, or nodes, or bodies
     out: Rows  # (k, 12) poses or accelerations, or working space
-    keeps: int  # what clusters keep beyond their equations: TOTAL, RIGID
+    keeps: Keeps  # what clusters keep beyond their equations
 
 
 @loop_kernel
@@ -385,11 +386,11 @@ def command(
     if what == MARCH:
         return march(m, plan, st, fr, loads, clock, order, p)
     if what == REFINE:
-        return float(refine(m, plan, st, fr, order.over, order.limits, number[0], clock))
+        return float(refine(m, plan, st, fr, order.over, order.limits, number[0], clock, order.keeps))
     if what == SOLVE:
         return down_all(m, plan, st, fr, fr.key[:0])
     if what == LEFT:
-        return waiting_sum(plan, st, fr, clock)
+        return waiting_sum(plan, st, fr, clock, order.keeps)
     if what == NOISE:
         noise(m, plan, st, fr, out[0], out[1], out[2], out[3])
     elif what == POSES:
@@ -420,7 +421,7 @@ def update(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, cl
     count = visit_marked(plan, st, fr, loads)
     equations(m, plan, st, fr, -1 if order.what == REBUILD else count, order.keeps)
     forget(m, plan, st, fr)
-    begin(plan, st, fr, clock)
+    begin(plan, st, fr, clock, order.keeps)
 
 
 @loop_kernel
@@ -430,12 +431,12 @@ def march(
     """Take error-bounded steps; returns how many are left."""
     budget, steps = order.number[0], order.number[1]
     while steps > 0:
-        if refine(m, plan, st, fr, order.over, order.limits, budget, clock) != MET:
+        if refine(m, plan, st, fr, order.over, order.limits, budget, clock, order.keeps) != MET:
             return float(steps)
         if turns_too_far(m, plan, st, fr, clock, order.turn):
             fr.count[REFUSED] = 1
             return float(steps)
-        conclude(plan, st, fr, clock)
+        conclude(plan, st, fr, clock, order.keeps)
         clock.step[0] += 1.0
         move_opened(m, plan, st, fr, clock, order.turn, p)
         mark_loads(plan, fr, loads)

@@ -74,9 +74,23 @@ from bough.types import Force, Motion, Scalar
 
 @loop_kernel
 def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
-    """Psi of node n."""
+    """Psi of node n. Over two leaves only the joint itself moves: Psi = u w u'."""
     S, two, r = st.scratch, plan.handles[n] == 2, st.record[plan.offset[n] : plan.offset[n + 1]]
     a, c, b = plan.left[n], plan.right[n], plan.body[n]
+    if a < 0 and c < 0:
+        clear(S, PA1)
+        clear(S, H_)
+        _add_weighted(plan, st, b, d, PA1, U1_, U1_, 1.0)
+        store_symmetric(S, PA1, r, PSI1)
+        store_symmetric(S, H_, r, H)
+        if two:
+            clear(S, PC2)
+            clear(S, O12)
+            _add_weighted(plan, st, b, d, PC2, U2_, U2_, 1.0)
+            _add_weighted(plan, st, b, d, O12, U1_, U2_, -1.0)
+            store_symmetric(S, PC2, r, PSI2)
+            store_full(S, O12, r, PSI12)
+        return
     _load_total(plan, st, a, PA1, PA21, PA2)
     _load_total(plan, st, c, PC1, PC12, PC2)
     R, p = placement(plan, st, b)
