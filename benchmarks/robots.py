@@ -146,8 +146,7 @@ def whole_body() -> list[Timing]:
         contestants[name] = [partial(controller, t, x, v) for t, x in ((0.1, q), (0.2, other))]
         if name == "bough":
             controller(0.0, q, v)
-            memory = controller._memories[0]
-            given = (v, memory.target, memory.goal)
+            given = (v, controller._state.target[0], controller._state.goal)
             contestants["bough matrices alone"] = [partial(controller._function.call, x, *given) for x in (q, other)]
     found = {name: calls[0]().qdd for name, calls in contestants.items() if "alone" not in name}
     gaps = [check(name, qdd, found["bough"], SOLVED) for name, qdd in found.items()]

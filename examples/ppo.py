@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-CLIP, DISCOUNT, TRACE, ENTROPY, TARGET_KL = 0.2, 0.99, 0.95, 0.003, 0.01
+CLIP, DISCOUNT, TRACE, TARGET_KL = 0.2, 0.99, 0.95, 0.01
 EPOCHS, BATCHES, LARGEST_GRADIENT = 5, 4, 1.0
 
 
@@ -37,7 +37,7 @@ class Learner:
         device, size = self.seen.device, [self.seen.shape[1], *hidden]
         actions = env.single_action_space.shape[0]
         self.policy, self.value = (network([*size, n]).to(device) for n in (actions, 1))
-        self.log_std = nn.Parameter(torch.full((actions,), -0.7, device=device))
+        self.log_std = nn.Parameter(torch.full((actions,), -1.0, device=device))
         self.parameters = [*self.policy.parameters(), *self.value.parameters(), self.log_std]
         self.optimiser = torch.optim.Adam(self.parameters, lr=1e-3)
         self.over = torch.zeros(len(self.seen), dtype=torch.bool, device=device)
@@ -93,7 +93,7 @@ class Learner:
         gain = torch.min(ratio * advantage, ratio.clip(1 - CLIP, 1 + CLIP) * advantage).mean()
         miss = ((self.value(seen)[..., 0] - returns) ** 2).mean()
         self.optimiser.zero_grad()
-        (-gain + 0.5 * miss - ENTROPY * self.log_std.sum()).backward()
+        (-gain + 0.5 * miss).backward()
         nn.utils.clip_grad_norm_(self.parameters, LARGEST_GRADIENT)
         self.optimiser.step()
         # the rate follows the divergence of the policy from that of the rollout

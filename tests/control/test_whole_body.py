@@ -450,3 +450,75 @@ def test_without_tasks_the_posture_is_held():
     command = controller(0.0, STANCE, np.zeros(MODEL.nv))
     assert command.success
     possible(controller, STANCE, np.zeros(MODEL.nv), command)
+
+
+def crowd(count, seed=0, speed=0.3):
+    """Quadrupeds near their stance, some much too fast."""
+    rng = np.random.default_rng(seed)
+    q = MODEL.integrate(np.tile(STANCE, (count, 1)), 0.1 * rng.normal(size=(count, MODEL.nv)))
+    v = speed * rng.normal(size=(count, MODEL.nv))
+    v[:3] *= 100.0
+    return q, v
+
+
+@pytest.mark.parametrize("priorities", [{}, {"orientation(trunk)": 1}])
+def test_a_batch_side_by_side_is_what_the_solver_finds_row_by_row(priorities):
+    """The same status and conflicts; accelerations and torques agree; contacts differ from row to row."""
+    q, v = crowd(30)
+    held = [FEET if k % 3 else FEET[1:] for k in range(30)]
+    how = {"posture": STANCE, "priorities": priorities, "general": True, "dt": 2e-3}
+    tasks, feet = [bough.center_of_mass(), bough.orientation("trunk")], [Contact(f, friction=0.6) for f in FEET]
+    together, alone = WholeBody(MODEL, tasks, feet, **how), WholeBody(MODEL, tasks, feet, solver="daqp", **how)
+    (a, status), (b, expected) = (controller.with_status(0.0, q, v, held) for controller in (together, alone))
+    assert len(together._programs) == 2
+    assert not alone._programs
+    assert status.tolist() == expected.tolist()
+    assert (status == 0).sum() > 20
+    assert (status == 4).any()
+    assert a.conflicts == b.conflicts
+    good = status == 0
+    assert a.residual[good].max() < 1e-5
+    np.testing.assert_allclose(a.qdd[good], b.qdd[good], atol=2e-2)
+    # feet can press against each other at almost no cost, so that torques differ a little: what counts is the cost
+    costs = [
+        [sum((x[k] @ x[k]) / 2 for x in c.missed.values())
+         + 1e-4 / 2 * ((c.qdd[k] - together._pull(q[k], v[k])) ** 2).sum()
+         + 1e-8 / 2 * sum((f[k] @ f[k]) for f in c.forces.values()) for k in np.flatnonzero(good)]
+        for c in (a, b)
+    ]  # fmt: skip
+    np.testing.assert_allclose(*costs, rtol=1e-4 if priorities else 1e-5, atol=1e-7)
+    np.testing.assert_allclose(a.tau[good], b.tau[good], atol=0.3)
+    assert (np.abs(a.tau) <= MODEL.limits.effort).all()
+    for name in a.error:
+        np.testing.assert_allclose(a.error[name], b.error[name], atol=1e-12)
+    for name in a.missed:
+        np.testing.assert_allclose(a.missed[name][good], b.missed[name][good], atol=1e-3)
+    for k in range(30):
+        push = sum(DYN.jacobian(q[k], f)[:3].T @ a.forces[f][k] for f in held[k])
+        gap = DYN.inverse_dynamics(q[k], v[k], a.qdd[k]) - push - a.tau[k]
+        assert np.abs(gap).max() < 1e-6 * max(1.0, np.abs(a.tau[k]).max())
+        for contact in feet:
+            assert (contact.cone @ a.forces[contact.frame][k]).max() < 1e-4
+    assert not a.forces[FEET[0]][::3].any()
+
+
+def test_a_batch_keeps_where_each_robot_made_its_contacts():
+    q, v = crowd(12)
+    v[:] = 0.0
+    controller = WholeBody(
+        MODEL, [bough.orientation("trunk")], [Contact(f) for f in FEET], posture=STANCE, general=True
+    )
+    controller(0.0, q, v)
+    moved = q.copy()
+    moved[:, 0] += 0.01 * np.arange(12)
+    shift = controller(0.0, moved, v).error[f"contact({FEET[0]})"][:, 0]
+    np.testing.assert_allclose(shift, -0.01 * np.arange(12), atol=1e-12)
+    controller.forget([3])
+    assert controller(0.0, moved, v).error[f"contact({FEET[0]})"][3] == pytest.approx(np.zeros(3), abs=1e-12)
+
+
+def test_the_residual_says_what_gave_way():
+    controller = WholeBody(held_arm(), [bough.opspace.posture()], [Contact("hand")], general=True)
+    fine, strained = (controller(0.0, np.array([0.1, 0.4, 0.7]), np.array([0.0, x, 0.0])) for x in (0.0, 3.0))
+    assert fine.residual < 1e-6
+    assert strained.residual > 100.0  # rad/s^2 that would have slowed the joint within dt

@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 
 from bough.compile.run.arrays import is_real
+from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Sole
 from bough.opspace import Task, pose, position
@@ -62,6 +63,12 @@ class Contact:
         if self.size is None:
             return position(self.frame, point=self.point, name=self.name)
         return pose(self.frame, "local", point=self.point, name=self.name)
+
+    def placements(self, dynamics: Dynamics, q: FloatArray) -> FloatArray:
+        """(batch, 4, 4) of the contact at configurations (batch, nq)."""
+        T = np.array(dynamics.placement(q, self.frame))
+        T[:, :3, 3] += T[:, :3, :3] @ np.asarray(self.point, float)
+        return T
 
     @cached_property
     def cone(self) -> FloatArray:

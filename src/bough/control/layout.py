@@ -25,7 +25,7 @@ class Layout:
     ) -> None:
         model, slices = tasks.model, tasks.slices
         self.contacts, self.names = contacts, tuple(contact.name for contact in contacts)
-        self.held = set(self.names)
+        self.frames = tuple(contact.frame for contact in contacts)
         self.rows = np.concatenate([np.zeros(0, np.int64), *(np.r_[slices[name]] for name in self.names)]).astype(int)
         ends = np.cumsum([0, *(contact.rows for contact in contacts)])
         self.parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
@@ -76,6 +76,11 @@ class Layout:
         return Constraints(
             A, b, self.cone, self._zero, lower, upper, (self.equal_names, self.below_names, self.variable_names)
         )
+
+    def violation(self, x: FloatArray, s: Constraints) -> float:
+        """The largest violation of a constraint at x."""
+        gaps = (np.abs(s.A @ x - s.b), s.G @ x - s.h, x - s.upper, s.lower - x)
+        return max(0.0, *(float(gap.max(initial=0.0)) for gap in gaps))
 
     def within(self, tau: FloatArray) -> bool:
         """Whether tau holds the torque limits; it seldom does not, so that they are looked at afterwards."""

@@ -64,10 +64,18 @@ class AccelerationBounds:
         self.limited = np.flatnonzero(np.isfinite(limits.effort) & model.actuated)
         self.names = joints_of_freedoms(model)
 
+    def widths(self) -> FloatArray:
+        """(nv,) half of what lies between both bounds; infinite where there are none."""
+        fastest = self.speed.copy()
+        fastest[self.v] = np.fmin(self._speed, (self._upper - self._lower) / 2)
+        return fastest * self._often
+
     def __call__(self, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        x, fastest, slowest = q[self.q] * self._rate, self.speed.copy(), self._slowest.copy()
-        fastest[self.v] = np.minimum(self._speed, self._upper - x)
-        slowest[self.v] = np.maximum(self._slow, self._lower - x)
+        """For one state, or for many (batch, ...)."""
+        x = q[..., self.q] * self._rate
+        fastest, slowest = np.broadcast_to(self.speed, v.shape).copy(), np.broadcast_to(self._slowest, v.shape).copy()
+        fastest[..., self.v] = np.minimum(self._speed, self._upper - x)
+        slowest[..., self.v] = np.maximum(self._slow, self._lower - x)
         slowest -= v
         fastest -= v
         slowest *= self._often

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,43 +33,52 @@ class Gains(NamedTuple):
 
 
 class ControllerState:
-    """Where contacts were made, targets as kernels read them, and the last solutions, from which solvers start."""
+    """Targets as kernels read them, which contacts are made, and last solutions; a row for each robot."""
 
-    def __init__(self, aims: AimSet) -> None:
+    def __init__(self, aims: AimSet, contacts: Sequence[str]) -> None:
         self.aims = aims
-        self.target = np.tile(np.r_[np.eye(3).ravel(), 0.0, 0.0, 0.0], (aims.size, 1))
+        self.target = np.tile(np.r_[np.eye(3).ravel(), 0.0, 0.0, 0.0], (1, aims.size, 1))
         self.goal = aims.model.neutral.copy()
-        self.held: dict[str, Any] = {}
-        self.last: dict[tuple[tuple[str, ...], int], FloatArray] = {}
+        self.made = np.zeros((1, len(contacts)), bool)  # contacts that hold, at their rows of `target`
+        self.last: list[dict[tuple[tuple[str, ...], int], FloatArray]] = [{}]  # from which solvers start
+        self.place = {task.name: a for a, (task, _) in enumerate(aims.placed)}
         self._aimed: set[str] = set()
-        self._place = {task.name: a for a, (task, _) in enumerate(aims.placed)}
+
+    def grow(self, rows: int) -> None:
+        """Have so many rows at least; new ones have the targets of the first, and no contact."""
+        more = rows - len(self.target)
+        if more > 0:
+            self.target = np.concatenate([self.target, np.repeat(self.target[:1], more, axis=0)])
+            self.made = np.concatenate([self.made, np.zeros((more, self.made.shape[1]), bool)])
+            self.last += [{} for _ in range(more)]
 
     def aim(self, name: str, position: Any, again: bool) -> None:
-        """Put a target where the kernel reads it; one that does not change only once."""
+        """Put the target of a task, the same for all robots, where the kernel reads it; a constant one only once."""
         if not again and name in self._aimed:
             return
-        shape, place = np.shape(position), self._place.get(name)
-        if name in self._aimed and place is not None and shape in ((4, 4), (3,)):
-            row = self.target[place]  # its kind was checked when it was first given
-            if shape == (3,):
-                row[9:] = position
-            else:
-                row[:9], row[9:] = position[:3, :3].ravel(), position[:3, 3]
+        place = self.place.get(name)
+        if name in self._aimed and place is not None and np.shape(position) in ((4, 4), (3,)):
+            put_target(self.target[:, place], position)  # its kind was checked when it was first given
             return
         self._aimed.add(name)
         target, self.goal = self.aims.target(name, position, self.goal)
         if place is not None:
-            self.target[place] = target
+            self.target[:, place] = target
 
-    def hold(self, name: str, position: Any) -> None:
-        """A contact that is made at this position."""
-        self.held[name] = position
-        self.target[self._place[name]] = self.aims.target(name, position, self.goal)[0]
+    def forget(self, rows: Any) -> None:
+        """No contact is made in these rows, and nothing is known of them."""
+        self.made[rows] = False
+        for k in rows:
+            self.last[k].clear()
 
-    def release(self, names: set[str]) -> None:
-        """Contacts that are gone are forgotten."""
-        for name in names:
-            del self.held[name]
+
+def put_target(target: FloatArray, position: Any) -> None:
+    """Write placements (..., 4, 4) or points (..., 3) into targets (..., 12)."""
+    x = np.asarray(position, float)
+    if x.shape[-2:] == (4, 4):
+        target[..., :9], target[..., 9:] = x[..., :3, :3].reshape(*x.shape[:-2], 9), x[..., :3, 3]
+    else:
+        target[..., 9:] = x
 
 
 FASTEST = 1e15  # m/s^2 or rad/s^2: programs with larger numbers have no digits left

@@ -9,8 +9,8 @@ within their limits after one step, and approach to a position limit no faster t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
-from itertools import repeat
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,12 +18,13 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.compile.executions import CompiledFunction
+from bough.control.batch import SOLVED, BatchProgram
 from bough.control.cones import cone_solver, minimise_in_cones
 from bough.control.contacts import Contact, Loop
 from bough.control.layout import Layout
 from bough.control.limits import AccelerationBounds
 from bough.control.program import Constraints, chosen_solver, minimise, softened
-from bough.control.references import FASTEST, ControllerState, Gains, ReferenceSet
+from bough.control.references import FASTEST, ControllerState, Gains, ReferenceSet, put_target
 from bough.control.requirements import (
     Cone,
     check_flight,
@@ -56,37 +57,15 @@ class WholeBodyCommand(NamedTuple):
     error: dict[str, FloatArray]  # target less position of each task
     success: Any  # () False: some constraints gave way to others, as little as possible
     conflicts: tuple[Any, ...]  # which gave way, in words; in a batch such a tuple for each row
-    missed: dict[
-        str, FloatArray
-    ]  # acceleration that each task asked for less what it gets: limits and others forbid it
-
-
-def no_command(tasks: TaskSet, layout: Layout, asked: list[str]) -> WholeBodyCommand:
-    """A row without an answer: NaN everywhere."""
-    none = np.full(tasks.model.nv, np.nan)
-    errors = {name: np.full(rows.stop - rows.start, np.nan) for name, rows in tasks.slices.items()}
-    forces = layout.shared(np.full(len(layout.rows), np.nan))
-    return WholeBodyCommand(none, none, forces, errors, False, (), {name: errors[name] for name in asked})
-
-
-def stacked(tasks: TaskSet, rows: list[WholeBodyCommand], sizes: dict[str, int], asked: list[str]) -> WholeBodyCommand:
-    """Rows as one command; `sizes` are the rows of all contacts by frame: those that hold nowhere are left out, and
-    have no force in rows where they do not. `asked` are the tasks of which it is said what they miss.
-    """
-    lengths = {name: part.stop - part.start for name, part in tasks.slices.items()}
-    held = {frame: n for frame, n in sizes.items() if any(frame in row.forces for row in rows)}
-    forces = {frame: np.array([row.forces.get(frame, np.zeros(n)) for row in rows]) for frame, n in held.items()}
-    errors = {name: np.array([row.error[name] for row in rows]).reshape(-1, n) for name, n in lengths.items()}
-    missed = {name: np.array([row.missed[name] for row in rows]).reshape(-1, lengths[name]) for name in asked}
-    tau, qdd = (np.array(x).reshape(-1, tasks.model.nv) for x in ([r.tau for r in rows], [r.qdd for r in rows]))
-    success = np.array([row.success for row in rows], bool)
-    return WholeBodyCommand(tau, qdd, forces, errors, success, tuple(row.conflicts for row in rows), missed)
+    missed: dict[str, FloatArray]  # acceleration that each task asks for, less what it gets
+    residual: Any = 0.0  # () the largest violation of a constraint, also of those that gave way: N, N m, m/s^2, rad/s^2
 
 
 Held: TypeAlias = Iterable[str] | Iterable[Iterable[str]] | None
 POSTURE_WEIGHT, LESS, FORCE_WEIGHT = 1e-4, 1e-3, 1e-8  # beside tasks of weight 1; less while others follow
 STEADY = 1e-5  # price of forces that change, where a solver finds no answer that is there
 BAND = 1e-6  # how far the acceleration of a task may leave what its priority has reached
+SIDE_BY_SIDE = 8  # robots with the same contacts, from which on they are solved together
 
 
 @explained
@@ -97,7 +76,8 @@ class WholeBody:
     rest. `weights` are numbers above zero, `priorities` 0, 1, ... are strict, `gains` are of tasks or of all. What
     tasks leave open goes to `posture` (nq,), or to rest. Friction is a pyramid inside its cone, or with cone=
     "second_order" the cone itself, for which the solver is Clarabel. `dt` is the time between two commands; with
-    `general` nothing is compiled for this robot.
+    `general` nothing is compiled for this robot. Batches are solved side by side by an interior-point method, and
+    robots whose constraints conflict one by one by `solver`; where a solver is named, it solves all of them.
     """
 
     def __init__(
@@ -141,7 +121,9 @@ class WholeBody:
         self._levels = priorities_of(self.tasks, names, weights or {}, priorities or {})
         self._posture_stiffness = np.where(model.actuated, posture_gains.stiffness, 0.0)
         self._layouts: dict[tuple[str, ...], Layout] = {}
-        self._memories = [ControllerState(self.aims)]
+        self._programs: dict[tuple[str, ...], BatchProgram] = {}
+        self._together = solver is None and cone == "pyramid"
+        self._state = ControllerState(self.aims, [held.name for held in self.held])
 
     def __call__(self, t: float, q: Any, v: Any, contacts: Held = None) -> WholeBodyCommand:
         """The command at time t; `contacts` names the frames that hold now (all if none are named).
@@ -150,7 +132,7 @@ class WholeBody:
         """
         q, v = _numbers("q", q), _numbers("v", v)
         if q.shape == (self.model.nq,) and v.shape == (self.model.nv,):
-            return self._command(self._memories[0], t, q, v, self._layout(contacts))
+            return self._command(0, t, q, v, self._layout(contacts))
         command, status = self.with_status(t, q, v, contacts)
         if (status % UNMET).any():
             row = int(np.flatnonzero(status % UNMET)[0])
@@ -168,47 +150,102 @@ class WholeBody:
         for name, x, n in (("q", q, self.model.nq), ("v", v, self.model.nv)):
             if x.ndim not in (1, 2) or x.shape[-1] != n:
                 raise ShapeError(f"{name} has shape ({n},) or (batch, {n}), got {x.shape}")
-        states = common_rows([q, v])
-        layouts = self._layouts_of(contacts, len(states[0]))
-        self._memories += [ControllerState(self.aims) for _ in range(len(layouts) - len(self._memories))]
-        found = [self._row(*each) for each in zip(self._memories, repeat(t), *states, layouts, strict=False)]
-        status = np.array([code for _, code in found], np.int64)
-        if q.ndim == v.ndim == 1:
-            return found[0][0], status[0]
-        sizes = {held.frame: held.rows for held in self.held}
-        return stacked(self.tasks, [command for command, _ in found], sizes, self.references.names), status
+        q_rows, v_rows = common_rows([q, v])
+        layouts = self._layouts_of(contacts, len(q_rows))
+        self._state.grow(len(layouts))
+        command, status = self._commands(t, q_rows, v_rows, layouts)
+        if q.ndim > 1 or v.ndim > 1:
+            return command, status
+        held = {frame: f for frame, f in command.forces.items() if frame in layouts[0].frames}
+        each: Any = (
+            {k: y[0] for k, y in x.items()} if isinstance(x, dict) else x[0] for x in command._replace(forces=held)
+        )
+        return WholeBodyCommand(*each), status[0]
 
     def forget(self, rows: Iterable[int] | None = None) -> None:
         """Begin anew with robots that were put elsewhere, all rows by default: contacts hold where they are next."""
-        for k in range(len(self._memories)) if rows is None else rows:
-            if 0 <= k < len(self._memories):
-                self._memories[k] = ControllerState(self.aims)
+        count = len(self._state.target)
+        self._state.forget([k for k in (range(count) if rows is None else rows) if 0 <= k < count])
 
-    def _row(
-        self, memory: ControllerState, t: float, q: FloatArray, v: FloatArray, layout: Layout
-    ) -> tuple[WholeBodyCommand, int]:
-        """One row of a batch with its status."""
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            return no_command(self.tasks, layout, self.references.names), BAD_INPUT
-        try:
-            command = self._command(memory, t, q, v, layout)
-        except (NumericalError, NonFiniteError, UnsolvedError):
-            return no_command(self.tasks, layout, self.references.names), BAD_OUTPUT
-        return command, OK if command.success else UNMET
+    def _commands(
+        self, t: float, q: FloatArray, v: FloatArray, layouts: list[Layout]
+    ) -> tuple[WholeBodyCommand, IntArray]:
+        """Commands of all rows: many with the same contacts side by side, others and those that conflict alone."""
+        whole, status = self._no_commands(layouts), np.full(len(q), BAD_OUTPUT, np.int64)
+        good = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
+        status[~good] = BAD_INPUT
+        conflicts: list[tuple[str, ...]] = [()] * len(q)
+        for layout in dict.fromkeys(layouts):
+            rows = np.array([k for k in np.flatnonzero(good).tolist() if layouts[k] is layout], np.int64)
+            if self._together and len(rows) >= SIDE_BY_SIDE:
+                solved = self._put_many(whole, layout, rows, t, q[rows], v[rows])
+                status[rows[solved]] = OK
+                rows = rows[~solved]
+            for k in rows.tolist():
+                with suppress(NumericalError, NonFiniteError, UnsolvedError):
+                    one = self._command(k, t, q[k], v[k], layout)
+                    put_row(whole, k, one)
+                    conflicts[k], status[k] = one.conflicts, OK if one.success else UNMET
+        return whole._replace(conflicts=tuple(conflicts)), status
 
-    def _command(
-        self, memory: ControllerState, t: float, q: FloatArray, v: FloatArray, layout: Layout
-    ) -> WholeBodyCommand:
-        self._hold(memory, layout, q)
-        speed, acceleration, aimed = self.references(memory, t)
-        H, C, J, rate, bias, error = self._function.call(q, v, memory.target, memory.goal)
+    def _no_commands(self, layouts: list[Layout]) -> WholeBodyCommand:
+        """NaN in all rows; contacts that hold nowhere are left out, and have no force where they do not hold."""
+        count, slices = len(layouts), self.tasks.slices
+        nan = {name: np.full((count, rows.stop - rows.start), np.nan) for name, rows in slices.items()}
+        held = {held.frame: held.rows for held in self.held if any(held.frame in x.frames for x in set(layouts))}
+        forces = {frame: np.zeros((count, rows)) for frame, rows in held.items()}
+        for frame, force in forces.items():
+            force[[frame in layout.frames for layout in layouts]] = np.nan
+        tau, qdd = np.full((2, count, self.model.nv), np.nan)
+        missed = {name: nan[name].copy() for name in self.references.names}
+        return WholeBodyCommand(tau, qdd, forces, nan, np.zeros(count, bool), (), missed, np.full(count, np.nan))
+
+    def _put_many(
+        self, whole: WholeBodyCommand, layout: Layout, rows: IntArray, t: float, q: FloatArray, v: FloatArray
+    ) -> Any:
+        """Put the commands of rows with one layout into `whole`; which rows were solved (rows,)."""
+        state = self._state
+        self._hold(layout, rows, q)
+        speed, acceleration, aimed = self.references(state, t)
+        program = self._program(layout)
+        given = (q, v, state.target[rows], np.tile(state.goal, (len(rows), 1)))
+        a, C, rate, bias, error = program.fill.with_status(*given)[0]
+        need = acceleration + self.damping * (speed - rate) + aimed * self.stiffness * error - bias
+        found = program.solve(a, C, need, self._pull(q, v), self.bounds(q, v), self._small)
+        solved = (found.residual <= SOLVED) & ((need * need).sum(axis=1) < FASTEST * FASTEST)
+        here, left = rows[solved], (need - found.rates)[solved]
+        whole.tau[here], whole.qdd[here] = found.tau[solved], found.qdd[solved]
+        whole.success[here], whole.residual[here] = True, found.residual[solved]
+        for frame, force in layout.shared(found.forces[solved].T).items():
+            whole.forces[frame][here] = force.T
+        for name, part in self.tasks.slices.items():
+            whole.error[name][here] = error[solved, part]
+            if name in whole.missed:
+                whole.missed[name][here] = left[:, part]
+        return solved
+
+    def _program(self, layout: Layout) -> BatchProgram:
+        if layout.names not in self._programs:
+            how = (self.tasks, self.aims, layout, self._levels, self.bounds, self._function, self.general)
+            self._programs[layout.names] = BatchProgram(*how)
+        return self._programs[layout.names]
+
+    def _small(self, level: int) -> tuple[float, float]:
+        """Weights of qdd and of forces beside the tasks of a priority: less while others follow."""
+        return POSTURE_WEIGHT * (1.0 if level == len(self._levels) - 1 else LESS), FORCE_WEIGHT
+
+    def _command(self, row: int, t: float, q: FloatArray, v: FloatArray, layout: Layout) -> WholeBodyCommand:
+        state = self._state
+        self._hold(layout, np.array([row]), q[None])
+        speed, acceleration, aimed = self.references(state, t)
+        H, C, J, rate, bias, error = self._function.call(q, v, state.target[row], state.goal)
         wanted = acceleration + self.damping * (speed - rate) + aimed * self.stiffness * error
         need, Jc = wanted - bias, J[layout.rows]
         if not need @ need < FASTEST * FASTEST:
             self.references.complain(t, need)
         D = np.concatenate([H, -Jc.T], axis=1)  # tau = D x + C
         limits = layout.constraints(D, C, Jc, need[layout.rows], self.bounds(q, v))
-        x, tau, conflicts = self._solve(memory, layout, limits, (J, need, self._pull(q, v)), (D, C))
+        x, tau, conflicts = self._solve(state.last[row], layout, limits, (J, need, self._pull(q, v)), (D, C))
         if x is None:
             raise UnsolvedError(f"the solver {self.solver!r} found neither an answer nor a conflict: try another")
         tau[layout.loose] = 0.0
@@ -216,11 +253,12 @@ class WholeBody:
         nv, slices = self.model.nv, self.tasks.slices
         errors, left = {name: error[rows] for name, rows in slices.items()}, need - J @ x[:nv]
         missed = {name: left[slices[name]] for name in self.references.names}
-        return WholeBodyCommand(tau, x[:nv], layout.shared(x[nv:]), errors, not conflicts, conflicts, missed)
+        found = (tau, x[:nv], layout.shared(x[nv:]), errors, not conflicts, conflicts, missed)
+        return WholeBodyCommand(*found, layout.violation(x, limits))
 
     def _solve(
         self,
-        memory: ControllerState,
+        last: dict[Any, FloatArray],
         layout: Layout,
         s: Constraints,
         ask: tuple[FloatArray, ...],
@@ -233,10 +271,10 @@ class WholeBody:
         """
         tau: FloatArray | None
         D, C = torque
-        x, tau = self._by_priority(memory, layout, s, ask, torque)
+        x, tau = self._by_priority(last, layout, s, ask, torque)
         if x is not None:
             return x, tau, ()
-        memory.last.clear()
+        last.clear()
         s = layout.with_all(s, D, C)
         for equal in (layout.touching[:0], layout.touching):
             x, conflicts = self._giving_way(layout, s, ask, equal)
@@ -246,7 +284,7 @@ class WholeBody:
 
     def _by_priority(
         self,
-        memory: ControllerState,
+        last: dict[Any, FloatArray],
         layout: Layout,
         s: Constraints,
         ask: tuple[FloatArray, ...],
@@ -261,14 +299,14 @@ class WholeBody:
         for k, level in enumerate(self._levels):
             P, c, own = self._cost(layout, k, ask)
             key = (layout.names, k)
-            found = self._within_torques(layout, P, c, s, torque, memory.last.get(key))
+            found = self._within_torques(layout, P, c, s, torque, last.get(key))
             if found is None and x is not None:
                 forces = STEADY * (np.arange(len(c)) >= self.model.nv)
                 found = self._within_torques(layout, P + np.diag(forces), c - forces * x, s, torque, x)
             if found is None:
                 return x, tau
             x, tau, s = found
-            memory.last[key] = x
+            last[key] = x
             if level is not self._levels[-1]:
                 s = layout.kept(s, own, x[: self.model.nv], BAND)
         return x, tau
@@ -306,10 +344,9 @@ class WholeBody:
     def _cost(self, layout: Layout, k: int, ask: tuple[FloatArray, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """P and c of priority k, and the rows of J that are its own."""
         (J, need, pull), level, nv = ask, self._levels[k], self.model.nv
-        small = POSTURE_WEIGHT * (1.0 if k == len(self._levels) - 1 else LESS)
-        own = J[level.rows]
+        own, (small, forces) = J[level.rows], self._small(k)
         weighed = (level.weight * own.T) if level.weighs else own.T
-        P = layout.cost(small, FORCE_WEIGHT)
+        P = layout.cost(small, forces)
         P[:nv, :nv] += np.dot(weighed, own)
         c = np.zeros(len(P))
         c[:nv] = -small * pull - weighed @ need[level.rows]
@@ -326,18 +363,29 @@ class WholeBody:
         """The acceleration (nv,) towards the posture, or to rest."""
         pull = -self.posture_gains.rate * v
         if self.posture is not None:
-            pull += self._posture_stiffness * self.model.difference(q, self.posture)
+            pull += self._posture_stiffness * self.model.difference(q, np.broadcast_to(self.posture, q.shape))
         return pull
 
-    def _hold(self, memory: ControllerState, layout: Layout, q: FloatArray) -> None:
-        """Contacts that are new hold where they are now; those that are gone are forgotten."""
-        if memory.held.keys() == layout.held:
+    def _hold(self, layout: Layout, rows: IntArray, q: FloatArray) -> None:
+        """Contacts that are new hold where they are now, at q (rows, nq); those that are gone are forgotten."""
+        state, held = self._state, self._mask(layout)
+        made = state.made[rows]
+        if (made == held).all():
             return
-        memory.release(memory.held.keys() - layout.held)
-        for task in self.tasks.tasks:
-            if task.name in layout.held and task.name not in memory.held:
-                target = self._closed.get(task.name)
-                memory.hold(task.name, task.position(self._dynamics, q) if target is None else target)
+        for k in np.flatnonzero((held & ~made).any(axis=0)).tolist():
+            new, contact = ~made[:, k], self.held[k]
+            target = np.empty((np.count_nonzero(new), 12))
+            if isinstance(contact, Contact):
+                target[:] = state.target[rows[new], state.place[contact.name]]
+                put_target(target, contact.placements(self._dynamics, q[new]))
+            else:
+                target[:] = self.aims.target(contact.name, self._closed[contact.name], state.goal)[0]
+            state.target[rows[new], state.place[contact.name]] = target
+        state.made[rows] = held
+
+    def _mask(self, layout: Layout) -> Any:
+        """(held,) which contacts and loops hold."""
+        return np.array([held.name in layout.names for held in self.held], bool)
 
     @cached_property
     def _closed(self) -> dict[str, Any]:
@@ -387,6 +435,14 @@ class WholeBody:
         tasks = self.tasks
         constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays)
         return Prepared(WHOLE, constants, tasks.sizes | {"aims": self.aims.size}).bind(tasks, self.general)
+
+
+def put_row(whole: WholeBodyCommand, k: int, one: WholeBodyCommand) -> None:
+    """Write one command as row k of others."""
+    whole.tau[k], whole.qdd[k], whole.success[k], whole.residual[k] = one.tau, one.qdd, one.success, one.residual
+    for rows, own in ((whole.forces, one.forces), (whole.error, one.error), (whole.missed, one.missed)):
+        for name, x in own.items():
+            rows[name][k] = x
 
 
 def _numbers(name: str, given: Any) -> FloatArray:

@@ -11,6 +11,6 @@ wrong, or a variable proves to be a float only later, the function is begun agai
 
 from __future__ import annotations
 
-from bough.compile.lower.module import of_arguments, of_rows
+from bough.compile.lower.module import of_arguments, of_lanes, of_rows
 
-__all__ = ["of_arguments", "of_rows"]
+__all__ = ["of_arguments", "of_lanes", "of_rows"]

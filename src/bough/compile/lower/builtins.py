@@ -83,9 +83,10 @@ def _step(out: Writer, x: Any) -> Any:
     """1 where x >= 0, else 0, in the precision of x."""
     if is_constant(x):
         return float(x >= 0.0)
-    y = x if x.kind in "fs" else out.number(x, "f")
-    is_met = Num("b", out(f"fcmp oge {LLVM[y.kind]} {y.ref}, {ref(0.0)}"))
-    return out.number(is_met, y.kind)
+    y = x if x.kind in "fsv" else out.number(x, "f")
+    part, bits = LLVM[y.kind], "<8 x i1>" if y.kind == "v" else "i1"
+    is_met = out(f"fcmp oge {part} {y.ref}, {'zeroinitializer' if y.kind == 'v' else ref(0.0)}")
+    return Num(y.kind, out(f"uitofp {bits} {is_met} to {part}"))
 
 
 def _ahead(out: Writer, array: Arr, k: Any) -> None:
@@ -107,6 +108,7 @@ DECLARATIONS = [
         for name in (*FUNCTIONS, "fabs", "rint")
         for part, size in (("double", "f64"), ("float", "f32"))
     ),
+    "declare <8 x double> @llvm.sqrt.v8f64(<8 x double>)",
     "declare double @llvm.pow.f64(double, double)",
     "declare i64 @llvm.fptosi.sat.i64.f64(double)",
     "declare i64 @llvm.fptosi.sat.i64.f32(float)",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from bough.compile.lower.values import Arr, Named, Num, OutsideError, Words, common, is_constant, type_of
+from bough.compile.lower.values import LLVM, Arr, Named, Num, OutsideError, Words, common, is_constant, type_of
 
 if TYPE_CHECKING:
     from bough.compile.lower.function import Translation
@@ -112,9 +112,8 @@ def _unary(f: Translation, node: ast.UnaryOp) -> Any:
         return f.out.binary("^", x, -1)
     if isinstance(node.op, ast.UAdd):
         return x
-    if x.kind in "fs":
-        part = "double" if x.kind == "f" else "float"
-        return Num(x.kind, f.out(f"fneg contract arcp {part} {x.ref}"))
+    if x.kind in "fsv":
+        return Num(x.kind, f.out(f"fneg contract arcp {LLVM[x.kind]} {x.ref}"))
     return f.out.binary("-", 0, x)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from bough.compile.identity import identity
 
 ENTRY = "entry"
+LANES = "v8"  # instead of a dtype: an array whose elements are those of eight rows side by side
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from bough.compile.lower.kinds import Several
 
 LLVM = {"i": "i64", "f": "double", "s": "float", "b": "i1", "v": "<8 x double>", "w": "<8 x float>"}
 ELEMENT = {"i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64", "b1": "i8", "f8": "double", "f4": "float"}
-WIDER = "bisf"  # numbers of two kinds meet in the later one
+ELEMENT["v8"] = LLVM["v"]  # eight rows side by side
+WIDER = "bisfv"  # numbers of two kinds meet in the later one
 
 
 class OutsideError(Exception):
@@ -169,7 +170,7 @@ def common(a: Any, b: Any) -> Any:
 def meeting(a: Any, b: Any) -> str:
     """The kind of number in which two meet: truth values count as whole numbers, constants do not widen a float."""
     kinds = [type_of(x) for x in (a, b)]
-    if not all(isinstance(k, str) and k in "bisf" for k in kinds):
+    if not all(isinstance(k, str) and k in WIDER for k in kinds):
         raise OutsideError("arithmetic on what is no number")
     if "s" in kinds and (is_constant(a) or is_constant(b)):
         return "s"

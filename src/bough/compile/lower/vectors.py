@@ -21,9 +21,7 @@ def arithmetic(out: Writer, word: str, x: Num, y: Num) -> Num:
 
 def spread(out: Writer, a: Any, kind: str) -> Num:
     """A number in every lane."""
-    one = out.number(a, "f" if kind == "v" else "s")
-    first = out(f"insertelement {LLVM[kind]} poison, {LLVM[one.kind]} {one.ref}, i32 0")
-    return Num(kind, out(f"shufflevector {LLVM[kind]} {first}, {LLVM[kind]} poison, <8 x i32> zeroinitializer"))
+    return out.spread(out.number(a, "f" if kind == "v" else "s"), kind)
 
 
 def _scaled(out: Writer, a: Any, x: Num) -> Num:

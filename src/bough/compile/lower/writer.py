@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.ir import Instructions
-from bough.compile.lower.kinds import Kind, Numbers, Several, words_in
+from bough.compile.lower.kinds import LANES, Kind, Numbers, Several, words_in
 from bough.compile.lower.values import (
     ELEMENT,
     LLVM,
@@ -42,6 +42,7 @@ INTEGERS = {
     "<<": "shl",
     ">>": "ashr",
 }
+FLOAT_NAMES = {"f": "f64", "s": "f32", "v": "v8f64"}  # in names of functions of LLVM
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
@@ -115,6 +116,8 @@ class Writer(Instructions):
 
     def number(self, x: Any, kind: str) -> Any:
         """A number as one of another kind."""
+        if kind == "v" and type_of(x) != "v":
+            return self.spread(self.number(x, "f"), kind)
         if is_constant(x):
             if isinstance(x, float):
                 self.loop_only("a float constant")
@@ -135,6 +138,12 @@ class Writer(Instructions):
         if change is None:
             raise OutsideError(f"a number of kind {x.kind} as one of kind {kind}")
         return Num(kind, self(f"{change} {LLVM[x.kind]} {x.ref} to {LLVM[kind]}"))
+
+    def spread(self, x: Num, kind: str) -> Num:
+        """A float in every lane of a vector."""
+        whole = LLVM[kind]
+        first = self(f"insertelement {whole} poison, {LLVM[x.kind]} {x.ref}, i32 0")
+        return Num(kind, self(f"shufflevector {whole} {first}, {whole} poison, <8 x i32> zeroinitializer"))
 
     def truth(self, x: Any) -> Any:
         """Whether a number is not zero; a constant remains one."""
@@ -184,6 +193,8 @@ class Writer(Instructions):
     def compare(self, sign: str, a: Any, b: Any) -> Num:
         """Whether a sign b, one of them not a constant."""
         kind = meeting(a, b)
+        if kind == "v":
+            raise OutsideError("a comparison of rows side by side")
         x, y, word = self.number(a, kind).ref, self.number(b, kind).ref, COMPARISONS[sign]
         if kind == "i":
             return Num("b", self(f"icmp {word if word in ('eq', 'ne') else 's' + word} i64 {x}, {y}"))
@@ -202,9 +213,11 @@ class Writer(Instructions):
 
     def call(self, function: str, x: Any) -> Num:
         """A function of LLVM of one floating-point number, such as `llvm.sqrt`."""
-        kind = x.kind if isinstance(x, Num) and x.kind == "s" else "f"
+        kind = x.kind if isinstance(x, Num) and x.kind in "sv" else "f"
+        if kind == "v" and function != "llvm.sqrt":
+            raise OutsideError(f"{function} of rows side by side")
         part = LLVM[kind]
-        name = f"{function}.{'f64' if kind == 'f' else 'f32'}"
+        name = f"{function}.{FLOAT_NAMES[kind]}"
         return Num(kind, self(f"call {FAST} {part} @{name}({part} {self.number(x, kind).ref})"))
 
     # Arrays
@@ -241,6 +254,8 @@ class Writer(Instructions):
     def load(self, array: Arr, at: Any) -> Num:
         """An element, whole numbers of any size as i64."""
         part = ELEMENT[array.element]
+        if array.element == LANES:
+            return Num("v", self(f"load {part}, ptr {self.address(array, at)}, align 8"))
         x = self(f"load {part}, ptr {self.address(array, at)}")
         if array.element == "f8":
             return Num("f", x)
@@ -250,8 +265,11 @@ class Writer(Instructions):
 
     def store(self, array: Arr, at: Any, x: Any) -> None:
         """Overwrite an element."""
-        part, kind = ELEMENT[array.element], {"f8": "f", "f4": "s"}.get(array.element, "i")
+        part, kind = ELEMENT[array.element], {"f8": "f", "f4": "s", LANES: "v"}.get(array.element, "i")
         y = self.number(x, kind).ref
+        if kind == "v":
+            self.do(f"store {part} {y}, ptr {self.address(array, at)}, align 8")
+            return
         if kind == "i" and part != "i64":
             y = self(f"trunc i64 {y} to {part}")
         self.do(f"store {part} {y}, ptr {self.address(array, at)}")
@@ -275,7 +293,8 @@ class Writer(Instructions):
             return tuple(self.read(table, p, k) for p, k in zip(places, kind.fields, strict=True))
         if isinstance(kind, Numbers):
             extents = [Num("i", self._word(table, at + 1 + k, "i64")) for k in range(kind.ndim)]
-            return Arr(np.dtype(kind.dtype).str[1:], self._word(table, at, "ptr"), tuple(extents))
+            element = LANES if kind.dtype == LANES else np.dtype(kind.dtype).str[1:]
+            return Arr(element, self._word(table, at, "ptr"), tuple(extents))
         return Num(kind, self._word(table, at, LLVM[kind]))
 
     def _word(self, table: str, at: int, part: str) -> str:

@@ -40,7 +40,7 @@ def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtyp
 
 def native_code(routine: Routine, constants: Groups, sizes: Sizes, dtype: np.dtype) -> NativeCode:
     """The routine with these constants, which are already cast."""
-    kinds = list(map(description, row_kinds(routine, constants, dtype)))
+    kinds = list(map(description, row_kinds(routine, constants, dtype.str)))
     how = f"rows of {dtype} {kinds} {routine.arguments} {routine.outputs}"
     code = jit.load(routine.body, how, lambda: of_rows(routine, constants, dtype))
 

@@ -1,0 +1,398 @@
+"""Least squares within linear constraints, by a primal-dual interior-point method (Mehrotra 1992), many rows at once.
+
+    minimise  sum of d (x - z)^2 / 2  +  sum over equations of (a x - b)^2 / (2 ease)  +  sum of t^2 / (2 ease)
+    subject to  low - t <= a x <= high + t,
+
+where an equation with ease 0 holds exactly, and an inequality with ease 0 has t = 0. With slacks s and multipliers
+l of inequalities and y of equations, each of a fixed number of iterations solves
+    K dx = right side,  K = D + A' (1 / (ease + proximal)) A + G' (l / (s + ease l)) G
+twice with one factorization K = L D L': for l s = 0, and for the centre that this predicts. Equations that hold exactly
+have a small `proximal` compliance in place of 0; their multipliers grow until the error is zero (the method of
+multipliers). Nothing branches on a number: rows of a batch lie side by side in SIMD lanes, and on a GPU.
+
+Constraints come in blocks of rows that have the same columns: those of one leg, or of one sole.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.compile.scalar import larger, positive, size
+from bough.types import Rows, Scalar, Workspace
+
+VIOLATION, OPTIMALITY, GAP = range(3)  # of a report: constraints, stationarity, and complementarity
+
+
+class Blocks(NamedTuple):
+    """Blocks of rows: first `equations[0]` of equations, then inequalities; those with two[b] = 1 have both bounds."""
+
+    row: Rows  # (blocks + 1,) first row of each
+    first: Rows  # (blocks + 1,) where its columns begin in `column`
+    column: Rows  # ascending within a block
+    value: Rows  # (blocks,) where its numbers a begin, those of a column one after the other
+    equations: Rows  # (1,)
+    two: Rows  # (blocks,)
+    iterations: Rows  # (1,)
+
+
+class Tuning(NamedTuple):
+    """Numbers of the method."""
+
+    zero: Rows  # (1,)
+    one: Rows  # (1,)
+    proximal: Rows  # (1,) compliance of equations that hold exactly
+    start: Rows  # (1,) weight of inequalities in the least squares that the method starts from
+    floor: Rows  # (1,) least slack at the start
+    share: Rows  # (1,) of the way to the boundary that a step goes
+    centre: Rows  # (1,) least complementarity that is aimed at
+    count: Rows  # (1,) how many bounds there are
+
+
+@kernel
+def products(p: Blocks, t: Tuning, a: Rows, x: Rows, g: Rows) -> None:
+    """g = A x, all rows."""
+    for b in range(len(p.value)):
+        rows = p.row[b + 1] - p.row[b]
+        for r in range(rows):
+            y = t.zero[0]
+            for c in range(p.first[b + 1] - p.first[b]):
+                y = y + a[p.value[b] + c * rows + r] * x[p.column[p.first[b] + c]]
+            g[p.row[b] + r] = y
+
+
+@kernel
+def add_transposed(p: Blocks, a: Rows, h: Rows, out: Rows) -> None:
+    """out += A' h."""
+    for b in range(len(p.value)):
+        rows = p.row[b + 1] - p.row[b]
+        for c in range(p.first[b + 1] - p.first[b]):
+            k = p.column[p.first[b] + c]
+            y = out[k]
+            for r in range(rows):
+                y = y + a[p.value[b] + c * rows + r] * h[p.row[b] + r]
+            out[k] = y
+
+
+@kernel
+def add_gram(p: Blocks, blocks: tuple[int, int], a: Rows, weight: Rows, K: Rows, u: Rows) -> None:
+    """K += A' W A of some blocks, lower triangle."""
+    for b in range(blocks[0], blocks[1]):
+        rows, start, at = p.row[b + 1] - p.row[b], p.first[b], p.value[b]
+        for i in range(p.first[b + 1] - start):
+            for r in range(rows):
+                u[r] = weight[p.row[b] + r] * a[at + i * rows + r]
+            k = p.column[start + i]
+            for j in range(i + 1):
+                y = K[k, p.column[start + j]]
+                for r in range(rows):
+                    y = y + u[r] * a[at + j * rows + r]
+                K[k, p.column[start + j]] = y
+
+
+@kernel
+def factorize(t: Tuning, K: Rows, U: Rows, V: Rows, inverse: Rows) -> None:
+    """L (unit, below the diagonal of K) and 1 / D of K = L D L'.
+
+    Of row i: U_j = K_ij - sum over k < j of U_k L_jk, L_ij = U_j / D_j, D_i = K_ii - sum of U_j L_ij.
+    Rows go in pairs, and columns by four: eight sums that do not wait for each other.
+    """
+    n = len(inverse)
+    for i in range(0, n - 1, 2):
+        for j in range(0, i - 2, 4):
+            a0, a1, a2, a3 = K[i, j], K[i, j + 1], K[i, j + 2], K[i, j + 3]
+            b0, b1, b2, b3 = K[i + 1, j], K[i + 1, j + 1], K[i + 1, j + 2], K[i + 1, j + 3]
+            for k in range(j):
+                u, v = U[k], V[k]
+                a0, a1, a2, a3 = a0 - u * K[j, k], a1 - u * K[j + 1, k], a2 - u * K[j + 2, k], a3 - u * K[j + 3, k]
+                b0, b1, b2, b3 = b0 - v * K[j, k], b1 - v * K[j + 1, k], b2 - v * K[j + 2, k], b3 - v * K[j + 3, k]
+            x, y, z = K[j + 1, j], K[j + 2, j], K[j + 3, j]
+            a1, b1, a2, b2, a3, b3 = a1 - a0 * x, b1 - b0 * x, a2 - a0 * y, b2 - b0 * y, a3 - a0 * z, b3 - b0 * z
+            y, z = K[j + 2, j + 1], K[j + 3, j + 1]
+            a2, b2, a3, b3 = a2 - a1 * y, b2 - b1 * y, a3 - a1 * z, b3 - b1 * z
+            a3, b3 = a3 - a2 * K[j + 3, j + 2], b3 - b2 * K[j + 3, j + 2]
+            U[j], U[j + 1], U[j + 2], U[j + 3] = a0, a1, a2, a3
+            V[j], V[j + 1], V[j + 2], V[j + 3] = b0, b1, b2, b3
+        for j in range(i // 4 * 4, i):
+            x, y = K[i, j], K[i + 1, j]
+            for k in range(j):
+                x, y = x - U[k] * K[j, k], y - V[k] * K[j, k]
+            U[j], V[j] = x, y
+        finish_row(t, i, K, U, inverse)
+        finish_pair(i, K, V)
+        finish_row(t, i + 1, K, V, inverse)
+    for i in range(n // 2 * 2, n):  # the last of an odd number
+        for j in range(i):
+            x = K[i, j]
+            for k in range(j):
+                x = x - U[k] * K[j, k]
+            U[j] = x
+        finish_row(t, i, K, U, inverse)
+
+
+@kernel
+def finish_row(t: Tuning, i: int, K: Rows, U: Rows, inverse: Rows) -> None:
+    """Row i of L, and 1 / D_i."""
+    d = K[i, i]
+    for j in range(i):
+        x = U[j] * inverse[j]
+        d = d - U[j] * x
+        K[i, j] = x
+    inverse[i] = t.one[0] / d
+
+
+@kernel
+def finish_pair(i: int, K: Rows, V: Rows) -> None:
+    """V_i of row i + 1, whose column i waits for row i."""
+    x = K[i + 1, i]
+    for k in range(i):
+        x = x - V[k] * K[i, k]
+    V[i] = x
+
+
+@kernel
+def solve(K: Rows, inverse: Rows, x: Rows) -> None:
+    """x <- (L D L')^-1 x."""
+    n = len(inverse)
+    for i in range(n):
+        y = x[i]
+        for j in range(i + 1, n):
+            x[j] = x[j] - K[j, i] * y
+    for i in range(n):
+        x[i] = x[i] * inverse[i]
+    for i in range(n - 1, -1, -1):
+        y = x[i]
+        for j in range(i):
+            x[j] = x[j] - K[i, j] * y
+
+
+@kernel
+def begin(
+    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows, x: Rows, w: Workspace
+) -> None:
+    """The start: x of least squares towards the middle of all bounds; slacks and multipliers of one complementarity.
+
+    w.K0 is the part of K that stays.
+    """
+    zero, one, e = t.zero[0], t.one[0], p.row[p.equations[0]]
+    for i in range(len(x)):
+        for j in range(i):
+            w.K0[i, j] = zero
+        w.K0[i, i] = d[i]
+        x[i] = d[i] * z[i]
+    for r in range(len(low)):
+        if r < e:
+            w.weight[r] = one / larger(ease[r], t.proximal[0])
+            w.h[r] = w.weight[r] * low[r]
+        else:
+            w.weight[r] = t.start[0]
+    for b in range(p.equations[0], len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            w.h[r] = t.start[0] * (high[r] - one)
+            if p.two[b] == 1:
+                w.h[r] = t.start[0] * (low[r] + high[r]) / (one + one)
+    add_gram(p, (0, p.equations[0]), a, w.weight, w.K0, w.u)
+    copy_lower(w.K0, w.K)
+    add_gram(p, (p.equations[0], len(p.value)), a, w.weight, w.K, w.u)
+    add_transposed(p, a, w.h, x)
+    factorize(t, w.K, w.U, w.V, w.inverse)
+    solve(w.K, w.inverse, x)
+    products(p, t, a, x, w.g)
+    least, slope = t.floor[0], t.zero[0]
+    for i in range(len(x)):
+        w.dx[i] = d[i] * (x[i] - z[i])
+    for r in range(len(low)):
+        w.y[r] = zero
+        if r < e:
+            w.y[r] = w.weight[r] * (w.g[r] - low[r])
+    add_transposed(p, a, w.y, w.dx)
+    for i in range(len(x)):
+        slope = larger(slope, size(w.dx[i]))
+    for b in range(p.equations[0], len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            least = larger(least, w.g[r] - high[r])
+            if p.two[b] == 1:
+                least = larger(least, low[r] - w.g[r])
+    mu = larger(slope, t.share[0])
+    for b in range(p.equations[0], len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            w.su[r] = larger(least, high[r] - w.g[r])
+            w.lu[r] = mu / w.su[r]
+            w.sl[r], w.ll[r] = one, zero
+            if p.two[b] == 1:
+                w.sl[r] = larger(least, w.g[r] - low[r])
+                w.ll[r] = mu / w.sl[r]
+
+
+@kernel
+def copy_lower(A: Rows, B: Rows) -> None:
+    for i in range(len(A)):
+        for j in range(i + 1):
+            B[i, j] = A[i, j]
+
+
+@kernel
+def residuals(
+    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows, x: Rows, w: Workspace
+) -> Scalar:
+    """Errors of constraints in w.ru and w.rl (of equations in w.ru), the slope in w.slope, and the complementarity."""
+    products(p, t, a, x, w.g)
+    mu = t.zero[0]
+    for b in range(len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            if b < p.equations[0]:
+                w.ru[r] = w.g[r] - low[r] - ease[r] * w.y[r]
+                w.h[r] = w.y[r]
+            else:
+                w.ru[r] = w.g[r] - high[r] - ease[r] * w.lu[r] + w.su[r]
+                w.h[r] = w.lu[r]
+                mu = mu + w.su[r] * w.lu[r]
+                if p.two[b] == 1:
+                    w.rl[r] = low[r] - w.g[r] - ease[r] * w.ll[r] + w.sl[r]
+                    w.h[r] = w.lu[r] - w.ll[r]
+                    mu = mu + w.sl[r] * w.ll[r]
+    for i in range(len(x)):
+        w.slope[i] = d[i] * (x[i] - z[i])
+    add_transposed(p, a, w.h, w.slope)
+    return mu / t.count[0]
+
+
+@kernel
+def direction(p: Blocks, t: Tuning, a: Rows, ease: Rows, target: Scalar, w: Workspace) -> None:
+    """dx and the changes of slacks and multipliers that lead to the complementarity `target` less w.cu and w.cl."""
+    for b in range(len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            if b < p.equations[0]:
+                w.h[r] = w.weight[r] * w.ru[r]
+            else:
+                w.hu[r] = w.wu[r] * (w.ru[r] + (target - w.cu[r]) * w.lu_inv[r] - w.su[r])
+                w.h[r] = w.hu[r]
+                if p.two[b] == 1:
+                    w.hl[r] = w.wl[r] * (w.rl[r] + (target - w.cl[r]) * w.ll_inv[r] - w.sl[r])
+                    w.h[r] = w.hu[r] - w.hl[r]
+    for i in range(len(w.dx)):
+        w.dx[i] = w.slope[i]
+    add_transposed(p, a, w.h, w.dx)
+    for i in range(len(w.dx)):
+        w.dx[i] = -w.dx[i]
+    solve(w.K, w.inverse, w.dx)
+    products(p, t, a, w.dx, w.g)
+    for b in range(p.equations[0], len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            w.dlu[r] = w.wu[r] * w.g[r] + w.hu[r]
+            w.dsu[r] = (target - w.cu[r] - w.su[r] * w.dlu[r]) * w.lu_inv[r] - w.su[r]
+            if p.two[b] == 1:
+                w.dll[r] = w.hl[r] - w.wl[r] * w.g[r]
+                w.dsl[r] = (target - w.cl[r] - w.sl[r] * w.dll[r]) * w.ll_inv[r] - w.sl[r]
+
+
+@kernel
+def lengths(p: Blocks, t: Tuning, w: Workspace) -> tuple[Scalar, Scalar]:
+    """How far slacks, and multipliers, may go towards zero: at most 1."""
+    primal, dual = t.share[0], t.share[0]
+    for b in range(p.equations[0], len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            primal, dual = larger(primal, -w.dsu[r] * w.su_inv[r]), larger(dual, -w.dlu[r] * w.lu_inv[r])
+            if p.two[b] == 1:
+                primal, dual = larger(primal, -w.dsl[r] * w.sl_inv[r]), larger(dual, -w.dll[r] * w.ll_inv[r])
+    return t.share[0] / primal, t.share[0] / dual
+
+
+@kernel
+def iterate(
+    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows, x: Rows, w: Workspace
+) -> None:
+    """One iteration: predictor, centre, corrector, step."""
+    mu = residuals(p, t, a, low, high, ease, d, z, x, w)
+    for b in range(p.equations[0], len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            w.lu_inv[r], w.su_inv[r] = t.one[0] / w.lu[r], t.one[0] / w.su[r]
+            w.wu[r] = w.lu[r] / (w.su[r] + ease[r] * w.lu[r])
+            w.cu[r], w.weight[r] = t.zero[0], w.wu[r]
+            if p.two[b] == 1:
+                w.ll_inv[r], w.sl_inv[r] = t.one[0] / w.ll[r], t.one[0] / w.sl[r]
+                w.wl[r] = w.ll[r] / (w.sl[r] + ease[r] * w.ll[r])
+                w.cl[r], w.weight[r] = t.zero[0], w.wu[r] + w.wl[r]
+    copy_lower(w.K0, w.K)
+    add_gram(p, (p.equations[0], len(p.value)), a, w.weight, w.K, w.u)
+    factorize(t, w.K, w.U, w.V, w.inverse)
+    direction(p, t, a, ease, t.zero[0], w)
+    primal, dual = lengths(p, t, w)
+    ahead = t.zero[0]
+    for b in range(p.equations[0], len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            ahead = ahead + (w.su[r] + primal * w.dsu[r]) * (w.lu[r] + dual * w.dlu[r])
+            w.cu[r] = w.dsu[r] * w.dlu[r]
+            if p.two[b] == 1:
+                ahead = ahead + (w.sl[r] + primal * w.dsl[r]) * (w.ll[r] + dual * w.dll[r])
+                w.cl[r] = w.dsl[r] * w.dll[r]
+    ratio = ahead / (t.count[0] * mu)
+    direction(p, t, a, ease, larger(t.centre[0], ratio * ratio * ratio * mu), w)
+    primal, dual = lengths(p, t, w)
+    for i in range(len(x)):
+        x[i] = x[i] + primal * w.dx[i]
+    for b in range(len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            if b < p.equations[0]:
+                w.y[r] = w.y[r] + dual * w.weight[r] * (w.g[r] + w.ru[r])
+            else:
+                w.su[r], w.lu[r] = w.su[r] + primal * w.dsu[r], w.lu[r] + dual * w.dlu[r]
+                if p.two[b] == 1:
+                    w.sl[r], w.ll[r] = w.sl[r] + primal * w.dsl[r], w.ll[r] + dual * w.dll[r]
+
+
+@kernel
+def interior_point(
+    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows,
+    x: Rows, g: Rows, report: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """x (n,), g = A x (rows,), and how well they solve the program: `VIOLATION`, `OPTIMALITY` and `GAP`."""
+    begin(p, t, a, low, high, ease, d, z, x, w)
+    for _ in range(p.iterations[0]):
+        iterate(p, t, a, low, high, ease, d, z, x, w)
+    report[GAP] = residuals(p, t, a, low, high, ease, d, z, x, w)
+    report[VIOLATION], report[OPTIMALITY] = t.zero[0], t.zero[0]
+    for i in range(len(x)):
+        report[OPTIMALITY] = larger(report[OPTIMALITY], size(w.slope[i]))
+    for b in range(len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            g[r] = w.g[r]
+            if b < p.equations[0]:
+                report[VIOLATION] = larger(report[VIOLATION], size(w.ru[r]))
+            else:
+                report[VIOLATION] = larger(report[VIOLATION], positive(w.g[r] - high[r] - ease[r] * w.lu[r]))
+                if p.two[b] == 1:
+                    report[VIOLATION] = larger(report[VIOLATION], positive(low[r] - w.g[r] - ease[r] * w.ll[r]))
+
+
+ROWS = (
+    "weight",
+    "h",
+    "g",
+    "y",
+    "ru",
+    "rl",
+    "su",
+    "sl",
+    "lu",
+    "ll",
+    "wu",
+    "wl",
+    "hu",
+    "hl",
+    "lu_inv",
+    "ll_inv",
+    "su_inv",
+    "sl_inv",
+)
+CHANGES = ("dsu", "dsl", "dlu", "dll", "cu", "cl")
+INTERIOR_POINT = Routine(
+    "interior_point",
+    interior_point,
+    inputs={"a": "numbers", "low": "rows", "high": "rows", "ease": "rows", "d": "n", "z": "n"},
+    outputs={"x": "n", "g": "rows", "report": "3"},
+    work={name: "rows" for name in (*ROWS, *CHANGES)}
+    | {name: "n" for name in ("dx", "slope", "U", "V", "inverse")}
+    | {"K": "n n", "K0": "n n", "u": "widest"},
+)

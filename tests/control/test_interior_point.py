@@ -1,0 +1,96 @@
+"""The interior-point method beside a solver by active sets, and what its report says."""
+
+import numpy as np
+import pytest
+
+from bough.compile.executions import bind_arrays
+from bough.control.batch import CONSTANT, EQUATIONS, Row, Tuning, laid_out
+from bough.control.interior_point import GAP, INTERIOR_POINT, OPTIMALITY, VIOLATION
+from sizes import size
+
+daqp = pytest.importorskip("daqp")
+N, HARD, SOFT, TWO, ONE = 6, 2, 3, 4, 3
+
+
+def programs(batch, seed, spread=1.0):
+    """Random programs that have a solution: equations, soft equations, rows with two bounds and with one."""
+    rng = np.random.default_rng(seed)
+    groups = ["contact"] * HARD + ["task"] * SOFT + ["torque"] * TWO + ["cone"] * ONE
+    columns = [sorted(rng.choice(N, 4, replace=False).tolist()) for _ in groups]
+    rows = [Row(g, {c: (CONSTANT, 0, 0, 1.0) for c in some}) for g, some in zip(groups, columns, strict=True)]
+    blocks, at, numbers = laid_out(rows)
+    a, inside = rng.normal(size=(batch, len(numbers))), rng.normal(size=(batch, N))
+    A = dense(blocks, a)
+    g = np.einsum("brn,bn->br", A, inside)
+    low, high, ease = g.copy(), g.copy(), np.zeros(g.shape)
+    low[:, at["task"]] += rng.normal(size=(batch, SOFT))
+    ease[:, at["task"]] = rng.uniform(0.1, 1.0, (batch, SOFT))
+    for group in ("torque", "cone"):
+        low[:, at[group]] -= spread * rng.uniform(0.01, 1.0, low[:, at[group]].shape)
+        high[:, at[group]] += spread * rng.uniform(0.01, 1.0, low[:, at[group]].shape)
+    d, z = rng.uniform(0.01, 1.0, (batch, N)), 3.0 * rng.normal(size=(batch, N))
+    count = 2 * TWO + ONE
+    tuning = Tuning(*(np.array([x]) for x in (0.0, 1.0, 1e-4, 1e3, 0.1, 0.999, 1e-12, count)))
+    sizes = {"n": N, "rows": len(rows), "numbers": len(numbers), "widest": int(np.diff(blocks.row).max())}
+    assert all(r.group in EQUATIONS for r in rows[: HARD + SOFT])
+    return (blocks._replace(iterations=np.array([16])), tuning), sizes, (a, low, high, ease, d, z), A, at
+
+
+def dense(blocks, a):
+    A = np.zeros((len(a), blocks.row[-1], N))
+    for b, at in enumerate(blocks.value):
+        rows = range(blocks.row[b], blocks.row[b + 1])
+        for c, column in enumerate(blocks.column[blocks.first[b] : blocks.first[b + 1]]):
+            for k, r in enumerate(rows):
+                A[:, r, column] = a[:, at + c * len(rows) + k]
+    return A
+
+
+def by_active_sets(A, at, low, high, ease, d, z):
+    """The same program by DAQP."""
+    soft, hard = at["task"], at["contact"]
+    P = np.diag(d) + (A[soft].T / ease[soft]) @ A[soft]
+    c = -d * z - (A[soft].T / ease[soft]) @ low[soft]
+    rows = np.concatenate([hard, at["torque"], at["cone"]])
+    lower = np.where(np.isin(rows, at["cone"]), -1e30, low[rows])
+    sense = np.where(np.isin(rows, hard), 5, 0).astype(np.int32)
+    upper = np.where(np.isin(rows, hard), low[rows], high[rows])
+    x, _, status, _ = daqp.solve(P, c, np.ascontiguousarray(A[rows]), upper, lower, sense, primal_tol=1e-10)
+    assert status > 0
+    return x
+
+
+@pytest.mark.parametrize("seed", range(size(6, 1)))
+def test_beside_active_sets(seed):
+    constants, sizes, arrays, A, at = programs(size(20, 2), seed)
+    x, g, report = bind_arrays(INTERIOR_POINT, constants, sizes, execution="lanes").call(*arrays)
+    assert report.max() < 1e-6
+    np.testing.assert_allclose(g, np.einsum("brn,bn->br", A, x), atol=1e-10)
+    active = 0
+    for k in range(len(x)):
+        expected = by_active_sets(A[k], at, *(y[k] for y in arrays[1:]))
+        np.testing.assert_allclose(x[k], expected, atol=1e-5)
+        active += (np.abs(g[k] - arrays[2][k])[at["cone"]] < 1e-6).sum()
+    assert active > 0
+
+
+def test_constraints_that_contradict_each_other_are_seen_and_give_way():
+    constants, sizes, arrays, A, at = programs(size(9, 2), 3)
+    a, low, high, ease, d, z = arrays
+    function = bind_arrays(INTERIOR_POINT, constants, sizes, execution="lanes")
+    low[:, at["torque"][0]], high[:, at["torque"][0]] = 2.0, 1.0  # no number is in between
+    _, _, report = function.with_status(a, low, high, ease, d, z)[0]
+    assert not (report[:, VIOLATION] < 0.1).any()
+    ease[:, at["torque"]] = 0.01  # with a compliance it is the middle, less what others pull
+    x, g, report = function.call(a, low, high, ease, d, z)
+    assert report[:, [VIOLATION, GAP]].max() < 1e-6
+    assert report[:, OPTIMALITY].max() < 1e-5
+    slope = d * (x - z)
+    soft = at["task"]
+    slope += np.einsum("brn,br->bn", A[:, soft], (g - low)[:, soft] / ease[:, soft])
+    over = np.maximum(g - high, 0.0) - np.maximum(low - g, 0.0)
+    slope += np.einsum("brn,br->bn", A[:, at["torque"]], over[:, at["torque"]] / ease[:, at["torque"]])
+    free = np.concatenate([at["contact"], at["cone"]])  # what is left is a combination of their rows
+    for k in range(len(x)):
+        left = slope[k] - A[k, free].T @ np.linalg.lstsq(A[k, free].T, slope[k])[0]
+        assert np.abs(left).max() < 1e-4
