@@ -14,6 +14,7 @@ import math
 import sys
 import time
 from argparse import ArgumentParser
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,18 @@ def write(folder: Path, motion: Recording) -> None:
     scene.save_html(folder / "walk.html")
 
 
+def draw(folder: Path, motion: Recording) -> Path:
+    """Postures of one stride, and the curve of learning."""
+    from stick_figures import sequence
+
+    curve = json.loads((folder / "curve.json").read_text())["curve"]
+    first = len(motion.time) // 2
+    shown = first + np.linspace(0, PERIOD / (DT * SUBSTEPS), 6).round().astype(int)
+    curves = {"mean reward of an action (of at most 2)": (np.array(curve["seconds"]), np.array(curve["reward"]))}
+    frames = [(motion.time[k], motion.q[k]) for k in shown]
+    return sequence(bough.Dynamics(MODEL), frames, folder / "walk.png", tips=FEET, side=(0, 2), curves=curves)
+
+
 def main(words: list[str]) -> int:
     parser = ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, default=Path("walk"))
@@ -156,6 +169,8 @@ def main(words: list[str]) -> int:
         (given.folder / "curve.json").write_text(json.dumps(report))
     motion = walk(weights)
     write(given.folder, motion)
+    if find_spec("matplotlib") and (given.folder / "curve.json").exists():
+        draw(given.folder, motion)
     way, height = motion.q[-1, 0], motion.q[len(motion.q) // 2 :, 2]
     print(f"{motion.time[-1]:g} s: {way:.2f} m forwards, trunk between {height.min():.3f} and {height.max():.3f} m")
     return 0

@@ -41,6 +41,19 @@ def test_a_replay_observes_as_the_environment_does(demo):
     np.testing.assert_allclose(seen, demo.observation(np, q, v, np.zeros(12), np.asarray(0.0)), atol=1e-6)
 
 
+def test_the_policy_of_the_examples_walks(demo):
+    """By `rollout` on the CPU: at its speed, upright, feet in turn."""
+    motion = demo.walk(dict(np.load(FOLDER / "walk" / "policy.npz")), duration=5.0)
+    later = motion.time > 1.0
+    assert (motion.q[-1, 0] - motion.q[later][0, 0]) / 4.0 == pytest.approx(demo.SPEED, abs=0.15)
+    assert abs(motion.q[-1, 1]) < 0.5
+    assert motion.q[:, 2].min() > 0.25
+    assert demo.upward(motion.q)[2].min() > 0.95
+    touches = motion.extra["contact_force"][later, :, 2] > 1.0
+    assert (touches.mean(axis=0) < 0.9).all()  # every foot is lifted
+    assert (np.abs(np.diff(touches.astype(int), axis=0)).sum(axis=0) > 8).all()
+
+
 def test_it_learns_and_writes(demo, tmp_path, capsys):
     pytest.importorskip("torch")
     assert demo.main([str(tmp_path), "--robots", "8", "--iterations", "2"]) == 0
