@@ -110,15 +110,49 @@ def trp_cage() -> None:
         print(f"Trp-cage, {name}, {start}: torsions {found.energy:.0f} in {found.calls} calls; Cartesian {free}")
 
 
-def drift(steps_of: tuple[float, ...] = (0.002, 0.003, 0.005), span: float = 10.0) -> None:
-    """Drift of the energy of Trp-cage over 10 ps, without friction."""
+def drift(span: float = 20.0) -> None:
+    """Drift of the energy of Trp-cage over 20 ps at constant energy, in torsions and in Cartesian coordinates."""
     field = mol.OpenMM("amber14-all.xml", platform="Reference")
     m, q = folded()
-    warm = m.langevin(field, q=m.minimize(field, q=q, calls=300).q, steps=1500, dt=0.004, friction=20.0, every=100)
-    for dt in steps_of:
-        run = m.langevin(field, q=warm.q, v=warm.v, steps=round(span / dt), dt=dt, friction=0.0, every=1)
-        slope = np.polyfit(run.time, run.tracks["total energy, kJ/mol"], 1)[0]
-        print(f"Trp-cage, constant energy, {1e3 * dt:.0f} fs: drift {slope:.3f} kJ/mol/ps")
+    x = m.positions(m.minimize(field, q=q, calls=300).q)
+    _say_drift("Cartesian, bonds of hydrogens constrained", 0.002, *_cartesian(m, x, 0.002, span))
+    for rotatable, steps in (("heavy", (0.002, 0.005)), ("all", (0.002, 0.005))):
+        m, _ = folded(rotatable)
+        warm = m.langevin(field, q=m.fit(x), steps=1000, dt=0.003, friction=20.0, every=100)
+        for dt in steps:
+            run = m.langevin(field, q=warm.q, v=warm.v, steps=round(span / dt), dt=dt, friction=0.0, every=2)
+            _say_drift(f"torsions, {rotatable}", dt, run.time, run.tracks["total energy, kJ/mol"])
+
+
+def _cartesian(m: mol.Molecule, x: FloatArray, dt: float, span: float) -> tuple[FloatArray, FloatArray]:
+    """Times and total energies of OpenMM's Verlet integrator."""
+    import openmm
+
+    from bough.molecules.force_field import topology
+
+    field, reference = openmm.app.ForceField("amber14-all.xml"), openmm.Platform.getPlatformByName("Reference")
+    system = field.createSystem(topology(m.atoms), constraints=openmm.app.HBonds, removeCMMotion=False)
+    warming, verlet = openmm.LangevinMiddleIntegrator(300.0, 20.0, 0.001), openmm.VerletIntegrator(dt)
+    warm, run = (openmm.Context(system, each, reference) for each in (warming, verlet))
+    for each in (warming, verlet):
+        each.setConstraintTolerance(1e-8)
+    warm.setPositions(x)
+    openmm.LocalEnergyMinimizer.minimize(warm, 1.0, 200)
+    warm.setVelocitiesToTemperature(300.0, 1)
+    warming.step(3000)
+    run.setState(warm.getState(getPositions=True, getVelocities=True))
+    energies = []
+    for _ in range(round(span / dt / 10)):
+        verlet.step(10)
+        state = run.getState(getEnergy=True)
+        energies.append((state.getPotentialEnergy() + state.getKineticEnergy())._value)
+    return 10 * dt * np.arange(1.0, len(energies) + 1), np.array(energies)
+
+
+def _say_drift(name: str, dt: float, time: FloatArray, energy: FloatArray) -> None:
+    slope, level = np.polyfit(time, energy, 1)
+    spread = np.std(energy - slope * time - level)
+    print(f"constant energy, {name}, {1e3 * dt:.0f} fs: drift {slope:.3f} kJ/mol/ps, spread {spread:.2f} kJ/mol")
 
 
 def annealing(residues: int = 100) -> None:

@@ -69,13 +69,73 @@ def test_velocities_have_the_covariance_of_the_temperature(peptide):
 def test_every_joint_has_its_share_of_the_temperature(chain):
     found = chain.langevin(free, temperature=300.0, steps=6_000, dt=0.03, friction=5.0, every=4, seed=3)
     assert found.tracks["temperature, K"][100:].mean() == pytest.approx(300.0, rel=0.04)
-    # v_i (H v)_i = kT for every degree of freedom
-    q, v, shares = found.q, found.v, []
-    for seed in range(200):
+    # H = L L': the parts of L' v / sqrt(kT) are independent normal numbers, one for every degree of freedom
+    q, v, parts = found.q, found.v, []
+    for seed in range(300):
         found = chain.langevin(free, temperature=300.0, steps=10, dt=0.03, friction=10.0, every=10, q=q, v=v, seed=seed)
         q, v = found.q, found.v
-        shares.append(v * (chain.dynamics.mass_matrix(q) @ v))
-    np.testing.assert_allclose(np.mean(shares, axis=0) / (KB * 300.0), 1.0, atol=0.4)
+        parts.append(np.linalg.cholesky(chain.dynamics.mass_matrix(q)).T @ v / np.sqrt(KB * 300.0))
+    np.testing.assert_allclose(np.mean(np.square(parts), axis=0), 1.0, atol=4 * np.sqrt(2 / 300))
+
+
+def test_momenta_and_their_rate_in_free_flight(peptide):
+    from bough.molecules.flight import Flight
+
+    model, dynamics, flight = peptide.model, peptide.dynamics, Flight(peptide.dynamics)
+    rng, h = np.random.default_rng(10), 1e-6
+    q, v = model.random_configuration(rng), rng.normal(size=model.nv)
+    p, rate, _ = flight._momenta(q, v)
+    np.testing.assert_allclose(p, dynamics.mass_matrix(q) @ v, atol=1e-9)
+    a = dynamics.forward_dynamics(q, v, np.zeros(model.nv))
+    ends = [flight.momentum(model.integrate(q, s * h * v), v + s * h * a) for s in (1.0, -1.0)]
+    np.testing.assert_allclose(rate, (ends[0] - ends[1]) / (2 * h), atol=1e-5)
+
+
+def test_a_flight_is_symplectic_and_reversible(peptide):
+    from bough.molecules.flight import Flight
+
+    m = mol.Molecule(peptide.atoms, fixed=["A/1"])  # torsions only, so (q, p) are canonical
+    n, flight, h, e = m.model.nv, Flight(m.dynamics), 0.03, 1e-5
+    assert n == m.model.nq
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=2 * n)
+    x[n:] = flight.momentum(x[:n], 3.0 * x[n:])
+
+    def step(x, h):
+        return np.concatenate(flight.step(x[:n], x[n:], h))
+
+    np.testing.assert_allclose(step(step(x, h), -h), x, atol=1e-8)
+    scale = np.concatenate([np.ones(n), np.maximum(np.abs(x[n:]), 1e-3)])
+    J = np.stack([(step(x + s, h) - step(x - s, h)) / (2 * e) for s in e * np.diag(scale)], axis=1) / scale
+    Omega = np.kron([[0.0, 1.0], [-1.0, 0.0]], np.eye(n))
+    assert np.abs(J - np.eye(2 * n)).max() > 0.01
+    error = (J.T @ Omega @ J - Omega) * np.outer(scale, scale)
+    assert np.abs(error).max() < 1e-6 * np.abs(J * np.outer(1 / scale, scale)).max()
+
+
+def test_momentum_is_kept_and_the_energy_does_not_drift(peptide):
+    from bough.molecules.flight import Flight
+
+    model, flight = peptide.model, Flight(peptide.dynamics)
+    rng = np.random.default_rng(12)
+    q = model.random_configuration(rng)
+    p = flight.momentum(q, 2.0 * rng.normal(size=model.nv))
+
+    def totals(q, p):
+        """Linear and angular momentum of all atoms."""
+        v = 1e-6 * flight.velocity(q, p)
+        rates = (peptide.positions(model.integrate(q, v)) - peptide.positions(model.integrate(q, -v))) / 2e-6
+        y = peptide.atoms.masses[:, None] * rates
+        return np.concatenate([y.sum(axis=0), np.cross(peptide.positions(q), y).sum(axis=0)])
+
+    before, energies = totals(q, p), []
+    for _ in range(300):
+        q, p = flight.step(q, p, 0.01)
+        energies.append(0.5 * p @ flight.velocity(q, p))
+    np.testing.assert_allclose(totals(q, p), before, atol=1e-3 * np.abs(before).max())
+    assert np.ptp(energies) < 0.05 * np.mean(energies)
+    halves = np.mean(energies[:150]), np.mean(energies[150:])
+    assert halves[0] == pytest.approx(halves[1], rel=5e-3)
 
 
 def expectation(chain, rigid):
