@@ -23,6 +23,7 @@ extensions = [
 ]
 html_math_renderer = "mathml"
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # without underlines
 html_title = f"Bough {release}"
 html_static_path = ["_static"]
 html_css_files = ["pairs.css"]

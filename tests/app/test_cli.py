@@ -37,10 +37,9 @@ def example_of(name, run, monkeypatch, tmp_path):
         monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("bough.app.story.page.write", lambda to, say, progress: (to / "index.html", {}))
     if name == "bough cache warm":
-        monkeypatch.setattr("bough.app.warm.general", lambda: [])
-        monkeypatch.setattr("bough.app.warm.adaptive", lambda: [])
+        monkeypatch.setattr("bough.app.warm.functions", lambda dynamics, dtype: [])
+        monkeypatch.setattr("bough.app.warm.adaptive", list)
         monkeypatch.setattr("bough.app.warm.operational_space", list)
-        monkeypatch.setattr("bough.app.warm.own", lambda model: [])
     shown = run(*name.split()[1:], "--help")
     *before, line = (text.strip() for text in shown.split("Example:\n")[1].strip().splitlines())
     assert line.startswith(f"{name} ") or line == name

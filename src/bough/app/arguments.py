@@ -17,8 +17,8 @@ def vector(text: str, option: str, sizes: tuple[int, ...] = (3,)) -> list[float]
     except ValueError:
         found = []
     if len(found) not in sizes or not all(map(math.isfinite, found)):
-        wanted = " or ".join(map(str, sizes))
-        raise OptionError(f"{option} {short(text)!r}: expected {wanted} numbers with commas between them")
+        counts = " or ".join(map(str, sizes))
+        raise OptionError(f"{option} {short(text)!r}: expected {counts} numbers with commas between them")
     return found
 
 

@@ -52,7 +52,7 @@ app.add_typer(cache.app, name="cache")
 
 
 def main() -> None:
-    """Run the command. Exit codes: 0, 1 (found something, or failed), 2 (asked for something that cannot be)."""
+    """Run the command. Exit codes: 0, 1 (found something, or failed), 2 (a request that is not possible)."""
     words = sys.argv[1:]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -62,7 +62,7 @@ def patient(what: str, after: float = 1.0) -> AbstractContextManager[None]:
 
 
 def working(what: str) -> AbstractContextManager[object]:
-    """A bar that runs to and fro beside what cannot be counted, if it takes long and somebody watches."""
+    """A progress bar without an end, on a terminal, for what takes long."""
     from bough.record import progress_bar
 
     return progress_bar(what, None, watched())
@@ -91,7 +91,7 @@ def plain(value: Any) -> Any:
 
 
 def watched() -> bool:
-    """Whether somebody watches: progress is shown on a terminal only."""
+    """Whether standard error is a terminal: progress is shown there only."""
     return sys.stderr.isatty()
 
 

@@ -133,7 +133,7 @@ def _is_transformed(tensors: Sequence[Any]) -> bool:
 
 
 def _is_plain(tensors: Sequence[Any]) -> bool:
-    """Does nobody ask for derivatives, and is this not part of a transform or of code that is being compiled?"""
+    """Whether no derivatives are needed, outside of transforms and of code that is being compiled."""
     if _is_transformed(tensors) or torch.autograd.forward_ad._current_level >= 0:
         return False
     return not (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))

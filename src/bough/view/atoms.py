@@ -30,7 +30,7 @@ FAR = 0.42  # nm: alpha carbons that are farther apart are not neighbours
 
 
 def page(shown: Scene | Model | Molecule | Trajectory, path: str | Path | None = None) -> Scene:
-    """A scene of a model, a molecule, or a trajectory with its energy beside it; written to a page if told where."""
+    """A scene of a model, a molecule, or a trajectory with its energy beside it; with a `path`, also a page."""
     from bough.molecules import Molecule, Trajectory
 
     if isinstance(shown, Molecule | Trajectory):

@@ -73,9 +73,9 @@ def _between(model: Model, hooks: _Hooks) -> tuple[IntArray, FloatArray, FloatAr
     start = np.array([own[int(b)] for b in hooks.up[inner]]).reshape(-1, 3)
     found = [(hooks.up[inner], start, hooks.hang[inner])]
     # the base, up to the first joints; those that float hang on nothing
-    held = ~inner & np.array([kind not in ("floating", "planar") for kind in model.joints.types], bool)
-    if held.sum() <= MOST_ON_BASE:
-        found.append((hooks.up[held], np.zeros((held.sum(), 3)), hooks.hang[held]))
+    on_base = ~inner & np.array([kind not in ("floating", "planar") for kind in model.joints.types], bool)
+    if on_base.sum() <= MOST_ON_BASE:
+        found.append((hooks.up[on_base], np.zeros((on_base.sum(), 3)), hooks.hang[on_base]))
     frames, leaves = model.frames, set(hooks.body.tolist()) - set(hooks.up.tolist())
     named = set(model.body_frames.tolist())
     # a frame on the last body of a limb is a hand or a foot

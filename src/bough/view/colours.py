@@ -37,7 +37,7 @@ def branches(tree: Tree) -> IntArray:
 
 
 def branch_colours(m: Mechanism) -> tuple[FloatArray, IntArray]:
-    """(N, 3) colours of bodies, and for each body its branch: twin branches have one colour, the trunk is grey."""
+    """(N, 3) colours of bodies, and for each body its branch: identical branches have one colour, the trunk is grey."""
     tree = Tree(np.asarray(m.parent))
     first = branches(tree)
     place = np.asarray(find_limbs(m)[1], np.int64)

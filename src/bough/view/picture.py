@@ -100,7 +100,7 @@ def _triangles(part: Shapes, T: FloatArray, sides: int) -> tuple[FloatArray, Flo
     corners, normals = mesh.vertices[mesh.faces], corner_normals(mesh)
     size = np.maximum((part.placement[:, :, :3] ** 2).sum(axis=1), 1e-300)  # normals are divided by the size
     placed = corners.reshape(-1, 3) @ A.transpose(0, 2, 1) + p[:, None]
-    turned = normals.reshape(-1, 3) @ (A / size[:, None]).transpose(0, 2, 1)  # their lengths are nobody's business
+    turned = normals.reshape(-1, 3) @ (A / size[:, None]).transpose(0, 2, 1)  # of any length
     shown = np.repeat(part.colour, len(mesh.faces), axis=0)
     return placed.reshape(-1, 3, 3), turned.reshape(-1, 3, 3), shown
 

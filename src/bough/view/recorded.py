@@ -20,7 +20,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Recorded(NamedTuple):
-    """What a file holds: of many states, the one that was asked for."""
+    """A recording, or one of its states."""
 
     time: FloatArray  # (T,)
     q: FloatArray  # (T, nq)
@@ -77,7 +77,7 @@ def played(
 ) -> Scene:
     """A scene that plays a motion, with the forces of the contacts it was made with, and the geometry of a file.
 
-    Of a recording of many states, it is the one that is asked for.
+    Of a recording of many states it plays number `state`.
     """
     if recording.q.ndim == 3 and not 0 <= state < recording.q.shape[1]:
         raise RecordingError(f"the recording has states 0 to {recording.q.shape[1] - 1}, not {state}")

@@ -51,7 +51,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A model to be looked at. Made by `bough.view.scene`; `html`, `screenshot` and `serve` draw it."""
+    """A model to draw. Made by `bough.view.scene`; `html`, `screenshot`, `video` and the live view draw it."""
 
     model: Model
     links: Links
@@ -193,7 +193,7 @@ class Scene:
 def scene(
     model: Model, q: npt.ArrayLike | None = None, *, pieces: Sequence[Piece] | None = None, title: str = ""
 ) -> Scene:
-    """A scene of a model at q (nq,), neutral if not told; with these pieces, its own visuals, or links as bones."""
+    """A scene of a model at q (nq,), by default neutral; with these pieces, its own visuals, or links as rods."""
     tree = links(model)
     colours, branch = branch_colours(model.mechanism)
     at = np.array(model.neutral if q is None else q, float)

@@ -51,8 +51,8 @@ def _number(name: str, what: str, value: Any, least: float = 0.0, strict: bool =
     """A finite number above, or not below, the least."""
     good = isinstance(value, (int, float)) and math.isfinite(value)
     if not (good and (value > least or (value == least and not strict))):
-        wanted = "above" if strict else "of at least"
-        raise ModelError(f"{name}: {what} must be a finite number {wanted} {least:g}, got {value!r}")
+        bound = "above" if strict else "of at least"
+        raise ModelError(f"{name}: {what} must be a finite number {bound} {least:g}, got {value!r}")
     return float(value)
 
 
@@ -77,7 +77,7 @@ def cable(
 
     Hinges bend it about y and z in turn, and twist it about x where GJ is given; `planar` ones bend it about y only, in
     the plane of gravity. It is clamped at the origin, or hangs there on hinges without springs. Its tip is the frame
-    "end"; with a `span`, the tip is held at (span, 0, 0) by a closure. Where all hinges are alike (`planar`), the error
+    "end"; with a `span`, a closure constrains the tip to (span, 0, 0). Where all hinges are equal (`planar`), the error
     of positions falls with 1 / n^2, else with 1 / n.
     """
     sized("cable", "n", n)

@@ -27,7 +27,7 @@ MOST_BODIES = 10_000_000  # about 20 GB
 
 
 def sized(name: str, what: str, value: int, bodies: int | None = None) -> int:
-    """A whole number of at least 1 that makes no more bodies than fit (as many as the number, if not told)."""
+    """A whole number of at least 1 that makes no more bodies than fit (by default as many as the number)."""
     try:
         size = operator.index(value)
     except TypeError:

@@ -125,7 +125,7 @@ def _torso(*more: Piece) -> Part:
 
 
 def _head(*neck: Piece) -> list[Piece]:
-    """A head with a dark visor, and what bears it."""
+    """A head with a dark visor, and its neck."""
     head = Piece("", "sphere", (0.19, 0.17, 0.23), (0.015, 0.0, 1.63))
     visor = Piece("", "sphere", (0.10, 0.145, 0.09), (0.07, 0.0, 1.645), colour=DARK)
     return [head, visor, *neck]
@@ -205,8 +205,8 @@ def asimo_tasks(variant: str = "HF") -> tuple[str, ...]:
     (HFH), or the tips of finger and thumb on each hand and the feet (FTF)."""
     *_, pairs, tasks = _variant(variant)
     sides = _sides(pairs)
-    held = {"FTF": ("thumb", "finger")}.get(tasks, ("hand",))
-    hands = [f"{side}_{tip}" for side in sides for tip in held]
+    ends = {"FTF": ("thumb", "finger")}.get(tasks, ("hand",))
+    hands = [f"{side}_{tip}" for side in sides for tip in ends]
     return (*hands, *(f"{side}_foot" for side in sides), *(("head",) if tasks == "HFH" else ()))
 
 

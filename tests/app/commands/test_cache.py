@@ -5,11 +5,15 @@ import json
 from bough.dynamics import FUNCTIONS
 
 
-def test_cache_warm_compiles_what_is_asked_for(run, monkeypatch):
+def test_cache_warm_compiles_the_functions_of_a_model(run, monkeypatch):
     from bough.app import warm
 
-    for what in ("general", "operational_space", "adaptive"):
+    for what in ("operational_space", "adaptive"):
         monkeypatch.setattr(warm, what, list)
+    functions = warm.functions
+    monkeypatch.setattr(
+        warm, "functions", lambda dynamics, dtype: [] if dynamics.general else functions(dynamics, dtype)
+    )
     assert "0 functions are ready" in run("cache", "warm")
     found = run("cache", "warm", "zoo:chain:2")
     of_no_frame = [name for name, row in FUNCTIONS.items() if "frame" not in row.options]

@@ -9,14 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.app.bench.engines import ENGINES, agreed
-from bough.app.bench.states import (
-    DT,
-    Compared,
-    PeerState,
-    end_effectors,
-    layout,
-    random_states,
-)
+from bough.app.bench.states import DT, Compared, PeerState, end_effectors, layout, random_states
 from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
@@ -123,7 +116,7 @@ def single(
     rows = [dyn.packed_mass_matrix(s.q) for s in states]
     calls[Compared.FACTOR] = [partial(ltdl(H, tree).refactor, H) for H in rows]
     calls[Compared.SOLVE] = [Function(dyn.factorize(s.q), "solve", "tau").at(s, out=0 * s.tau) for s in states]
-    shown = {case: runs for case, runs in calls.items() if case != Compared.PASS}  # which nobody else has
+    shown = {case: runs for case, runs in calls.items() if case != Compared.PASS}  # no other engine has this one
     found = [
         {case: comparable(case, runs[k](), s, model) for case, runs in shown.items()} for k, s in enumerate(states)
     ]

@@ -10,16 +10,15 @@ from rich.text import Text
 
 from bough.app.bench.timing import Timing
 
-# What the labels of a library's calls begin with, in the order of the columns
-LIBRARIES = {"bough, in a batch": "in a batch", "bough": "Bough", "pin.": "Pinocchio", "mj_": "MuJoCo",
-             "drake": "Drake", "dart": "DART", "CasADi": "CasADi"}  # fmt: skip
-COLUMNS = ("Bough", "Pinocchio", "MuJoCo", "Drake", "DART", "CasADi", "in a batch")
+# Columns, and what the labels of a library's calls begin with
+COLUMNS = {"Bough": "bough", "Pinocchio": "pin.", "MuJoCo": "mj_", "Drake": "drake", "DART": "dart", "CasADi": "CasADi",
+           "in a batch": "bough, in a batch"}  # fmt: skip
 TITLE = "Microseconds of a call from Python (* fastest); Bough's for each configuration of a batch"
 
 
 def library(label: str) -> str:
     """Whose call this is."""
-    return next(name for begin, name in LIBRARIES.items() if label.startswith(begin))
+    return next(name for name, begin in reversed(COLUMNS.items()) if label.startswith(begin))
 
 
 def table(rows: Sequence[Timing]) -> Group:

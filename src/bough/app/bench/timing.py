@@ -89,5 +89,5 @@ def _burst(calls: list[Call]) -> float:
 def machine() -> dict[str, Any]:
     """CPU and cores, GPU where one was used, Python, commit, versions of what takes part, and the day."""
     used = sys.modules.get("bough.compile.run.cuda.gpu")
-    card = {"card": used.find_gpu().name} if used and used.find_gpu.cache_info().currsize else {}
-    return card | record.machine(PACKAGES) | {"cores": threads(), "date": date.today().isoformat()}
+    gpu = {"card": used.find_gpu().name} if used and used.find_gpu.cache_info().currsize else {}
+    return gpu | record.machine(PACKAGES) | {"cores": threads(), "date": date.today().isoformat()}

@@ -69,7 +69,7 @@ def task_of(text: str) -> Task:
     if kind in ("pose", "position", "orientation") and rest:
         frames = [rest]  # a name may have commas
     if len(frames) != takes[kind]:
-        wanted = ("no frame", "one frame", "two frames")[takes[kind]]
-        raise TaskError(f"--task {short(text)!r}: {kind} is a task of {wanted}")
+        frames_taken = ("no frame", "one frame", "two frames")[takes[kind]]
+        raise TaskError(f"--task {short(text)!r}: {kind} is a task of {frames_taken}")
     task: Task = getattr(opspace, kind)(*frames)
     return task

@@ -55,13 +55,13 @@ def export(
     from bough.errors import OptionError, short
     from bough.record import check_folder
 
-    asked, dtype = [wanted(text) for text in functions or DEFAULT], np.float32 if single else np.float64
+    requests, dtype = [function_request(text) for text in functions or DEFAULT], np.float32 if single else np.float64
     if ros2:
         from bough.app.ros2 import check_package, exported, write_package
 
         name = check_package(file)
         with TemporaryDirectory() as made, working("writing C"):
-            c, h = export_c(source.model(), asked, Path(made) / f"{name}.c", prefix=prefix or name, dtype=dtype)
+            c, h = export_c(source.model(), requests, Path(made) / f"{name}.c", prefix=prefix or name, dtype=dtype)
             text, header = c.read_text(), h.read_text()
         files = write_package(file, text, header, prefix or name)
         names = [function.full for function in exported(header)]
@@ -75,7 +75,7 @@ def export(
     check_folder(file)
     model = source.model()
     with working("writing C"):
-        written = export_c(model, asked, file, prefix=prefix, dtype=dtype)
+        written = export_c(model, requests, file, prefix=prefix, dtype=dtype)
     header = written[1].read_text()
     names = re.findall(r"^(?:void|int|double|float) (\w+)\(", header, re.MULTILINE)
     snippet = file.with_suffix(".cmake")
@@ -89,7 +89,7 @@ def export(
     say(f"functions: {', '.join(names)}")
 
 
-def wanted(text: str) -> tuple[str, dict[str, Any]]:
+def function_request(text: str) -> tuple[str, dict[str, Any]]:
     """A function with its options, as `export_c` takes it."""
     from bough.errors import OptionError
     from bough.io.named import pairs

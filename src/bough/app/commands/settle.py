@@ -78,7 +78,7 @@ def settle(
     before = simulation.positions(watching)
     text = source.text(force=force)
     recorder = adaptive.Recorder(watching, every, configuration=True, path=record, source=text) if record else None
-    first = min(2, max(1, steps - 1))  # what these compile is left out of the time of a step
+    first = min(2, max(1, steps - 1))  # the time of a step is without compilation
     with patient("compiling the code of adaptive steps"):
         simulation.run(first, dt, record=recorder)
     if steps > first:

@@ -79,7 +79,7 @@ def simulate(
     """Move a robot through time, and record it.
 
     Gravity, forces and a controller act on it, and its damping, springs and limits. Loops of the model
-    are closed at the start, and held. Contacts are hard, with the exact friction cone.
+    are closed at the start and stay so. Contacts are hard, with the exact friction cone.
     """
     import numpy as np
 
@@ -98,17 +98,17 @@ def simulate(
     if controller is Controller.pd:
         explicit = None if INTEGRATORS[integrator_named(integrator)].is_implicit else dt
         springs, dampers = default_gains(Dynamics(model), q, kp, kd, explicit)
-    held = damped(model, dampers, "damping" in without)
-    dynamics = Dynamics(held)
+    driven = damped(model, dampers, "damping" in without)
+    dynamics = Dynamics(driven)
     options: dict[str, Any] = {
         "dt": dt, "tau": law(dynamics, q, forces, springs, dt), "integrator": integrator,
         "dynamics": dynamics, "without": [name for name in without if name != "damping"], "contacts": touching,
     }  # fmt: skip
     if 0.0 < dt <= duration:
         with patient("compiling for this robot"):
-            rollout(held, q, rest, duration=dt, **options)
+            rollout(driven, q, rest, duration=dt, **options)
     try:
-        motion = rollout(held, q, rest, duration=duration, every=every, progress=watched(), **options)
+        motion = rollout(driven, q, rest, duration=duration, every=every, progress=watched(), **options)
     except NumericalError as error:
         hint = ", or smaller gains: --kp and --kd" if controller is Controller.pd else ""
         raise NumericalError(f"{error}{hint}") from None

@@ -76,11 +76,11 @@ def sweep(
 
 def work_of(text: str) -> SweepWork:
     """What is done, as it is written on the command line."""
-    from bough.app.commands.export import wanted
+    from bough.app.commands.export import function_request
     from bough.errors import OptionError, short
     from bough.sweep import Evaluate, Roll, YourOwn
 
-    name, options = wanted(text)
+    name, options = function_request(text)
     if ":" in name:
         unknown = [key for key in options if key != "arrays"]
         if unknown:

@@ -153,7 +153,7 @@ def pixels(size: str) -> tuple[int, int]:
 
 
 def checked_sample(found: Scene, sample: int | None) -> int | None:
-    """A sample that the recording has; the last one if none is asked for."""
+    """A sample that the recording has; without a number, the last one."""
     from bough.errors import OptionError
 
     if found.motion is None:

@@ -17,7 +17,7 @@ from bough.view.shapes import unit
 
 MOST_SLIDERS = 60
 BASE = ("x, m", "y, m", "z, m", "turn x, rad", "turn y, rad", "turn z, rad")  # in the frame of the base
-WORDS = "the inertia that a push at the frame feels"
+WORDS = "the inertia of the frame's linear motion"
 LARGEST_SPACE = 300  # degrees of freedom up to which Lambda is shown
 
 
@@ -90,7 +90,7 @@ class Sliders:
 
 
 class Ellipsoids:
-    """The inertia that is felt at a frame, Lambda = (J H^-1 J')^-1 of its linear motion, as an ellipsoid."""
+    """The operational-space inertia of a frame, Lambda = (J H^-1 J')^-1 of its linear motion, as an ellipsoid."""
 
     def __init__(self, server: Any, stage: Stage) -> None:
         self.server, self.stage, self.model = server, stage, stage.scene.model

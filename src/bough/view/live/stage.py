@@ -88,7 +88,7 @@ class Stage:
         return numbers, np.asarray(model.frames.body)[numbers], np.linalg.inv(own), Dynamics(model, general=True)
 
     def on_drag(self, act: Callable[[str, int, FloatArray, FloatArray], None]) -> None:
-        """Call `act(phase, body, start, end)`, both points in the world, while somebody drags a body and holds ctrl."""
+        """Call `act(phase, body, start, end)`, both points in the world, while a body is dragged with ctrl."""
         for part in self.parts:
 
             @part.handle.on_drag("left", modifier="cmd/ctrl")  # type: ignore[untyped-decorator]

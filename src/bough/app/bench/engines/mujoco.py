@@ -60,13 +60,8 @@ class MujocoEngine:
         return state
 
     def calls(self, s: PeerState) -> dict[str, PeerCall]:
-        mujoco, twin, model, frame, tau = (
-            self.mujoco,
-            self.twin,
-            self.model,
-            self.layout.frame,
-            self.velocities(s).T @ s.tau,
-        )
+        mujoco, twin, model, frame = self.mujoco, self.twin, self.model, self.layout.frame
+        tau = self.velocities(s).T @ s.tau
         state, pushed, still, accelerated = (self.data(s) for _ in range(4))
         outer = wrenches(model, s)
         pushed.xfrc_applied[1:] = outer
@@ -75,10 +70,8 @@ class MujocoEngine:
         body, point = int(model.frames.body[frame]) + 1, model.frames.p[frame]
         linear, angular, solved = *np.empty((2, 3, twin.nv)), np.empty((1, twin.nv))
         make = getattr(mujoco, "mj_makeM", None) or mujoco.mj_crb
-        factor, solve = (
-            partial(mujoco.mj_factorM, twin, still),
-            partial(mujoco.mj_solveM, twin, still, solved, tau[None]),
-        )
+        factor = partial(mujoco.mj_factorM, twin, still)
+        solve = partial(mujoco.mj_solveM, twin, still, solved, tau[None])
 
         def mass() -> None:
             mujoco.mj_kinematics(twin, still)
