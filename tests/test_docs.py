@@ -221,6 +221,15 @@ def test_the_reference_has_an_entry_for_every_public_member(package):
             assert {key for key in dir(found) if key[0] != "_"} - foreign <= {*listed}, f"bough.{package}.{name}"
 
 
+def test_experimental_names_are_marked():
+    reference = module_of("public_names")
+    for name, why in reference.EXPERIMENTAL.items():
+        package, _, member = name.partition(".")
+        assert not member or member in getattr(bough, package).__all__
+        assert f"`bough.{name}` may change in any release: {why}." in reference.page(package)
+    assert "marks as *experimental*" in (ROOT / "docs" / "versions.md").read_text()
+
+
 def test_the_pages_of_the_reference_have_every_package(tmp_path):
     module_of("public_names").write(tmp_path)
     for package in bough._PACKAGES:

@@ -11,6 +11,14 @@ from typing import Any
 import bough
 
 HEAD = "% Made by docs/_ext/public_names.py\n\n"
+# Names that may change in a patch (docs/versions.md), and why; a package alone means all of it
+EXPERIMENTAL = {
+    "molecules": "its functions and their options are new in 0.2",
+    "adaptive.Dynamics": "its options may change while it is joined with QuasiStatics",
+    "simulate.default_gains": "new in 0.2",
+    "sweep.RayCluster": "run on one machine only",
+    "sweep.Slurm": "run on one node only",
+}
 BRIDGES = {"casadi": "CasADi", "env": "Gymnasium", "jax": "JAX", "sympy": "SymPy", "torch": "PyTorch"}
 
 
@@ -29,14 +37,22 @@ def write(folder: Path) -> None:
 def page(package: str) -> str:
     """The docstring of a package, then an entry for every name of its `__all__`, with all public members."""
     module = import_module(f"bough.{package}")
-    lines = [f"{HEAD}# bough.{package}", "", "```{eval-rst}", f".. automodule:: bough.{package}", "   :no-members:", ""]
+    lines = [f"{HEAD}# bough.{package}", "", "```{eval-rst}", *mark(package)]
+    lines += [f".. automodule:: bough.{package}", "   :no-members:", ""]
     for name in module.__all__:
         found = getattr(module, name)
-        lines.append(f".. {directive(found)}:: bough.{package}.{name}")
+        lines += [*mark(f"{package}.{name}"), f".. {directive(found)}:: bough.{package}.{name}"]
         if directive(found) == "autoclass":
             lines += ["   :show-inheritance:", f"   :members: {', '.join(members(found))}", "   :undoc-members:"]
         lines.append("")
     return "\n".join([*lines, "```", ""])
+
+
+def mark(name: str) -> list[str]:
+    """A note before an experimental name."""
+    if name not in EXPERIMENTAL:
+        return []
+    return [".. admonition:: Experimental", "", f"   `bough.{name}` may change in any release: {EXPERIMENTAL[name]}.", ""]
 
 
 def directive(found: Any) -> str:

@@ -5,7 +5,7 @@ async function open_scene(element) {
   const content = await unpack_all(JSON.parse(element.querySelector("script").textContent));
   const canvas = make("canvas", "stage"), links = content.links, n = links.parent.length;
   const aside = make("aside"), heading = make("h1", "", content.title);
-  element.append(canvas, heading, make("p", "hint", "drag to turn, shift-drag to move, wheel to zoom, double-click to reset, click a body for its name; space plays, arrows step"), aside);
+  element.append(canvas, heading, make("p", "hint", "drag: turn · shift-drag: move · wheel: zoom · double-click: reset · click: name · space: play"), aside);
   let stage;
   try {
     stage = new Stage(canvas);
