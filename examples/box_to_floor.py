@@ -188,26 +188,12 @@ class BoxToFloor:
         }  # fmt: skip
 
 
-def skeleton(q: Array, dynamics: bough.Dynamics) -> list[Array]:
-    """Polylines through the joints of trunk and arms, and along the edges of the box."""
-    point = lambda name: dynamics.placement(q, name)[:3, 3]  # noqa: E731
-    trunk = [point(joint) for joint, *_ in TRUNK]
-    lines = [np.array([[0.0, 0.0, 0.0], *trunk, point("head")])]
-    for side in ("left", "right"):
-        arm = [point(f"{side}_{joint}") for joint, *_ in ARM]
-        lines.append(np.array([trunk[-1], *arm, point(f"{side}_hand")]))
-    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * BOX_SIZE / 2
-    at = dynamics.placement(q, "box")
-    corners = corners @ at[:3, :3].T + at[:3, 3]
-    order = [0, 1, 3, 2, 0, 4, 5, 7, 6, 4, 5, 1, 3, 7, 6, 2]
-    return [*lines, corners[order]]
-
-
 def draw(demo: BoxToFloor, recording: Recording, results: dict[str, Array], folder: Path) -> list[Path]:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from film_strip import film_strip
 
     figure, axes = plt.subplots(3, 1, figsize=(8, 8), sharex=True, constrained_layout=True)
     for k, name in enumerate("xyz"):
@@ -224,15 +210,12 @@ def draw(demo: BoxToFloor, recording: Recording, results: dict[str, Array], fold
     motion = folder / "box_to_floor_motion.png"
     figure.savefig(motion, dpi=130)
 
-    dynamics, moments = bough.Dynamics(demo.world), np.linspace(0, len(recording.time) - 1, 7).round().astype(int)
-    figure, axes = plt.subplots(1, len(moments), figsize=(16, 4.2), sharey=True, constrained_layout=True)
-    for ax, k in zip(axes, moments, strict=True):
-        for line, color in zip(skeleton(recording.q[k], dynamics), ("C0", "C1", "C2", "0.3"), strict=True):
-            ax.plot(line[:, 0], line[:, 2], "-o" if color != "0.3" else "-", color=color, markersize=3)
-        ax.axhline(0.0, color="0.6")
-        ax.set(xlim=(-0.6, 0.9), aspect="equal", title=f"{recording.time[k]:.1f} s")
-    sequence = folder / "box_to_floor_sequence.png"
-    figure.savefig(sequence, dpi=130)
+    frames = [
+        (recording.time[k], recording.q[k]) for k in np.linspace(0, len(recording.time) - 1, 7).round().astype(int)
+    ]
+    curves = {"height of the box (m)": (recording.time, results["actual"][:, 2])}
+    box = bough.model.Piece("box", "box", tuple(BOX_SIZE), colour=(0.80, 0.62, 0.40))
+    sequence = film_strip(demo.world, frames, folder / "box_to_floor_sequence.png", curves, pieces=[box])
     return [motion, sequence]
 
 

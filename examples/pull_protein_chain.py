@@ -1,8 +1,8 @@
 """Adenylate kinase is pulled from its open to its closed form by 214 springs; joints that move are coloured.
 
-The linkage has the 982 bonds about which the molecule turns, and a free first body: 988 freedoms, from the coordinates
-of entries 4AKE and 1AKE of the Protein Data Bank. A spring leads each alpha carbon to its place in the closed form.
-Energies of all steps are compared: none rises, whatever is left out.
+The linkage has the 982 bonds about which the molecule turns, and a free first body: 988 DoF, from the coordinates of
+entries 4AKE and 1AKE of the Protein Data Bank. A spring leads each alpha carbon to its place in the closed form.
+Energies of all steps are compared: none rises, however few joints are active.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Pull(NamedTuple):
     energy: np.ndarray  # (steps + 1,) kJ/mol
     far: np.ndarray  # (steps + 1,) root mean square distance of alpha carbons from the closed form, A
     active: np.ndarray  # (steps,)
-    shapes: list[tuple[int, np.ndarray, np.ndarray]]  # step, alpha carbons, whether the backbone turns at each
+    shapes: list[tuple[int, np.ndarray, np.ndarray]]  # step, places of all bodies, whether each turns about its bond
 
 
 def alpha_carbons(model: Model) -> list[str]:
@@ -51,9 +51,8 @@ def pull(model: Model, goal: np.ndarray, eps: float | None, steps: int) -> Pull:
         sim.run(1, h=H, load=springs)
         rows.append((springs.energy, distance(sim, carbons, goal), sim.stats.active))
         if k in [round(share * (steps - 1)) for share in SHOWN]:
-            turned = dict(zip(model.joint_names[1:], (sim.configuration != before)[7:], strict=True))
-            turns = [turned.get(f"{name[:-3]}.N-CA", False) or turned[f"{name}-C"] for name in carbons]
-            shapes.append((k + 1, sim.positions(carbons), np.array(turns)))
+            turns = np.append(False, (sim.configuration != before)[7:])  # the first body is free
+            shapes.append((k + 1, sim.positions(model.body_names), turns))
     energy, far, active = (np.array(column) for column in zip(*rows, strict=True))
     return Pull(eps, energy, far, active[1:], shapes)
 
@@ -70,12 +69,14 @@ def draw(model: Model, goal: np.ndarray, runs: list[Pull], shown: Pull, where: P
     figure = plt.figure(figsize=(11, 7.2), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=[1.75, 1.0])
     above.suptitle(
-        f"Adenylate kinase closes: {len(goal)} springs pull it to its closed form (thin). Red turns in this step, "
-        f"grey is locked; eps = {shown.eps:g}", fontsize=11,
+        f"Adenylate kinase closes: {len(goal)} springs pull it to its closed form (yellow). A rod is a bond: red ones "
+        f"turn in this step, grey ones are locked; eps = {shown.eps:g}", fontsize=10,
     )  # fmt: skip
     for panel, (step, at, turns) in zip(above.subplots(1, len(shown.shapes)), shown.shapes, strict=True):
-        colours = np.where(turns[:, None], shaded.ACTIVE, shaded.LOCKED)
-        shapes = shaded.tube(at, 0.2, colours) + shaded.tube(goal, 0.06, (0.93, 0.72, 0.30))
+        own = np.flatnonzero(model.parent >= 0)
+        colours = np.where(turns[own, None], shaded.ACTIVE, shaded.LOCKED)
+        bonds = shaded.rods_between(at[model.parent[own]], at[own], np.where(turns[own], 0.09, 0.06), colours)
+        shapes = [bonds, *shaded.tube(goal, 0.04, (0.93, 0.72, 0.30))]
         panel.imshow(shaded.still(model, shapes, (520, 560), (-0.4, 0.1), 1.55))
         panel.set_title(f"step {step}: {shown.far[step]:.2f} Å away, {shown.active[step - 1]:.0f} joints active")
         panel.set_axis_off()
@@ -106,9 +107,7 @@ def main() -> None:
     options = parser.parse_args()
     model, closed = adenylate_kinase(), adenylate_kinase("closed")
     goal = QuasiStatics(closed, method="aba").positions(alpha_carbons(closed))
-    print(
-        f"{len(model.joints)} joints, {model.nv} freedoms, {len(goal)} springs, {options.steps} steps of h = {H:g} ps^2"
-    )
+    print(f"{len(model.joints)} joints, {model.nv} DoF, {len(goal)} springs, {options.steps} steps of h = {H:g} ps^2")
     print(f"{'eps':>6} {'active':>7} {'energy, kJ/mol':>22} {'from the closed form, A':>24} {'rises':>6}")
     runs = [pull(model, goal, eps, options.steps) for eps in (None, *options.eps)]
     for r in runs:

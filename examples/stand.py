@@ -143,7 +143,7 @@ class Stand:
 
 
 def draw(task: Stand, motion: Recording, result: Result, folder: Path) -> Path:
-    from stick_figures import sequence
+    from film_strip import film_strip
 
     shown = np.linspace(0, len(motion.time) - 1, 7).round().astype(int)
     curves = {
@@ -152,7 +152,7 @@ def draw(task: Stand, motion: Recording, result: Result, folder: Path) -> Path:
         "right foot (cm)": (result.time, 1e2 * result.lifted),
     }
     frames = [(motion.time[k], motion.q[k]) for k in shown]
-    return sequence(task.dynamics, frames, folder / "stand.png", tips=(*FEET, HAND), curves=curves)
+    return film_strip(task.model, frames, folder / "stand.png", curves, direction=(-0.6, 0.15))
 
 
 def main(folder: Path) -> int:

@@ -119,14 +119,14 @@ class Trot:
 
 
 def draw(task: Trot, motion: Recording, result: Result, folder: Path) -> Path:
-    from stick_figures import sequence
+    from film_strip import film_strip
 
     begin = int((REST + PERIOD) / DT)
     shown = begin + np.linspace(0, PERIOD / DT, 6).round().astype(int)
     curves = {f"{foot} (cm)": (result.time, 1e2 * result.lifted[:, k]) for k, foot in enumerate(FEET)}
     curves["trunk off its place (mm)"] = (result.time, 1e3 * result.trunk)
     frames = [(motion.time[k], motion.q[k]) for k in shown]
-    return sequence(task.dynamics, frames, folder / "trot.png", tips=FEET, side=(0, 2), curves=curves)
+    return film_strip(task.model, frames, folder / "trot.png", curves)
 
 
 def main(folder: Path) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from box_to_floor import BOX_MASS, BOX_SIZE, BoxToFloor, solid
-from stick_figures import sequence
+from film_strip import film_strip
 
 from bough.control import augmented_object, internal_forces, rigid_object
 from bough.opspace.geometry import rotation_vector
@@ -72,8 +72,7 @@ def draw(task: TwoHands, recording: Recording, results: dict[str, Array], folder
         "squeezed by (N)": (recording.time, task.pressure(recording)),
     }
     frames = [(recording.time[k], recording.q[k]) for k in shown]
-    tips = ("left_grip", "right_grip", "left_hand", "right_hand")
-    return sequence(task.constrained.dynamics, frames, folder / "two_hands.png", tips=tips, side=(0, 2), curves=curves)
+    return film_strip(task.world, frames, folder / "two_hands.png", curves)
 
 
 def main(folder: Path) -> int:

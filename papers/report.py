@@ -14,7 +14,7 @@ from bough.errors import MissingExtraError
 from bough.record import replacing
 from papers.catalogue import PAPERS, by_paper, title
 from papers.result import DIFFERS, Result, Row
-from papers.style import png
+from papers.style import drawn
 
 HEAD = ("what", "paper", "formula", "ours", "ratio or difference", "status", "note")
 STYLE = """
@@ -31,9 +31,10 @@ Results = Mapping[str, Result]
 
 
 def write(results: Results, folder: Path, docs: Path | None = None) -> list[Path]:
-    """reproduction.html, .json and .md in `folder`, pictures beside them; in `docs` the page and its pictures."""
+    """reproduction.html, .json and .md in `folder`, with PNG and SVG files; in `docs` the page and its PNG files."""
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = _pictures(results)
+    both = _pictures(results)
+    pictures = {f"{name}.png": png for name, (png, _) in both.items()}
     files = {"reproduction.html": as_html(results, pictures), "reproduction.json": as_json(results),
              "reproduction.md": as_markdown(results, pictures)}  # fmt: skip
     written = [_put(folder / name, content.encode()) for name, content in files.items()]
@@ -42,7 +43,7 @@ def write(results: Results, folder: Path, docs: Path | None = None) -> list[Path
     for place in [folder, *([docs] if docs is not None else [])]:
         (place / "reproduction").mkdir(exist_ok=True)
         written += [_put(place / "reproduction" / name, picture) for name, picture in pictures.items()]
-    return written
+    return written + [_put(folder / "reproduction" / f"{name}.svg", svg) for name, (_, svg) in both.items()]
 
 
 def _put(path: Path, content: bytes) -> Path:
@@ -51,12 +52,10 @@ def _put(path: Path, content: bytes) -> Path:
     return path
 
 
-def _pictures(results: Results) -> dict[str, bytes]:
-    """PNG files by name; none if matplotlib is missing."""
+def _pictures(results: Results) -> dict[str, tuple[bytes, bytes]]:
+    """PNG and SVG files by name; none if matplotlib is missing."""
     try:
-        return {
-            f"{name}.{figure.name}.png": png(figure) for name, result in results.items() for figure in result.figures
-        }
+        return {f"{name}.{figure.name}": drawn(figure) for name, result in results.items() for figure in result.figures}
     except MissingExtraError:
         return {}
 

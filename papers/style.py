@@ -19,23 +19,23 @@ SETTINGS: dict[Any, Any] = {
 }  # fmt: skip
 
 
-def png(figure: Figure) -> bytes:
-    """The picture as a PNG file."""
+def drawn(figure: Figure) -> tuple[bytes, bytes]:
+    """The picture as a PNG and as an SVG file, without a date or a version: the same numbers give the same files."""
     matplotlib = required("matplotlib", "plot", "a picture")
     matplotlib.use("Agg")
     from cycler import cycler
     from matplotlib.figure import Figure as Canvas
     from PIL import Image
 
-    with matplotlib.rc_context({**SETTINGS, "axes.prop_cycle": cycler(color=COLOURS)}):
+    with matplotlib.rc_context({**SETTINGS, "axes.prop_cycle": cycler(color=COLOURS), "svg.hashsalt": figure.name}):
         canvas = Canvas(figsize=figure.size, layout="constrained")
         figure.draw(canvas)
-        whole, buffer = io.BytesIO(), io.BytesIO()
+        whole, buffer, lines = io.BytesIO(), io.BytesIO(), io.BytesIO()
         canvas.savefig(whole, dpi=130)
-    # 256 colours, a third of the size; no date and no version inside: the same numbers give the same file
-    few = Image.open(whole).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        canvas.savefig(lines, format="svg", metadata={"Date": None, "Creator": None})
+    few = Image.open(whole).convert("RGB").quantize(256, dither=Image.Dither.NONE)  # a third of the size
     few.save(buffer, "PNG", optimize=True)
-    return buffer.getvalue()
+    return buffer.getvalue(), lines.getvalue()
 
 
 def legend_outside(canvas: Any, axes: Any, columns: int = 4) -> None:

@@ -35,8 +35,9 @@ def test_the_box_goes_to_the_floor_and_back(demo, monkeypatch):
     np.testing.assert_allclose(results["actual"][-1], task.start[:3, 3], atol=1e-3)
 
 
-def test_what_it_writes(demo, tmp_path):
+def test_what_it_writes(demo, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(DEMO.parent)
     task = demo.BoxToFloor()
     task.path = demo.PosePath([0.0, 0.03], [task.start, task.start])
     recording = task.run(progress=False)

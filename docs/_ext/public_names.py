@@ -52,7 +52,12 @@ def mark(name: str) -> list[str]:
     """A note before an experimental name."""
     if name not in EXPERIMENTAL:
         return []
-    return [".. admonition:: Experimental", "", f"   `bough.{name}` may change in any release: {EXPERIMENTAL[name]}.", ""]
+    return [
+        ".. admonition:: Experimental",
+        "",
+        f"   `bough.{name}` may change in any release: {EXPERIMENTAL[name]}.",
+        "",
+    ]
 
 
 def directive(found: Any) -> str:

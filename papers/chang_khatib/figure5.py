@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -10,10 +11,11 @@ import numpy as np
 
 from bough.control import Gains, PosePath, TaskController, augmented_object, rigid_object
 from bough.dynamics import Dynamics
-from bough.model import Builder, Model
+from bough.model import Builder, Model, Piece
 from bough.opspace import ConstrainedDynamics, OperationalSpace, closure_tasks, pose
 from bough.simulate import rollout
 from bough.types import FloatArray
+from bough.view import picture, scene
 from papers.result import Figure, Result, exact, measured
 from papers.style import COLOURS, legend_outside
 
@@ -21,7 +23,6 @@ MASS, SIZE, DT = 3.0, (0.30, 0.40, 0.20), 4e-3
 TIMES = (0.0, 0.3, 1.8, 3.3, 3.6)
 STIFFNESS, DAMPING = 400.0, 40.0
 EQUAL = 1e-9  # m/s^2 and rad/s^2
-DRAWN = {"legs, trunk and head": "#333333", "arm": COLOURS[0], "box": COLOURS[1]}
 SIDES = (("left", 1.0), ("right", -1.0))
 # joint: axis, place in the frame of the link before, mass
 TRUNK = {"ankle_roll": (0, 0.08, 4.0), "ankle_pitch": (1, 0.0, 4.0), "knee": (1, 0.42, 8.0),
@@ -151,32 +152,19 @@ def rate(task: Carrying, bursts: int = 30, calls: int = 10) -> float:
 def _sequence(task: Carrying, found: Any) -> Figure:
     def draw(canvas: Any) -> None:
         moments = np.linspace(0, len(found.time) - 1, 5).round().astype(int)
-        for axes, k in zip(canvas.subplots(1, 5, sharey=True), moments, strict=True):
-            axes.axhline(0.0, color="#999999")
-            for line, (name, colour) in zip(_lines(task, found.q[k]), DRAWN.items(), strict=True):
-                axes.plot(line[:, 0], line[:, 2], "-", color=colour, label=name)
-            axes.set_title(f"{found.time[k]:.1f} s")
-            axes.set_xlim(-0.3, 0.8)
-            axes.set_aspect("equal")
-            axes.set_xlabel("x, m")
-        canvas.axes[0].set_ylabel("height, m")
-        legend_outside(canvas, canvas.axes[0])
+        links = scene(task.world)
+        box = scene(task.world, pieces=[Piece("box", "box", SIZE, colour=(0.80, 0.62, 0.40))])
+        shown = replace(links, shapes=[*links.shapes, *box.shapes]).playing(found.time[moments], found.q[moments])
+        for k, axes in enumerate(canvas.subplots(1, len(moments))):
+            axes.imshow(picture(shown, (420, 640), sample=k, direction=(-1.2, 0.12), zoom=1.55))
+            axes.set_title(f"{found.time[moments[k]]:.1f} s")
+            axes.set_axis_off()
 
     caption = (
-        "Fig. 5: the robot from its left while it puts the box on the floor, one arm behind the other. The posture "
-        "is asked to stay as it was: it gives way in the null space of the hands, without a coupling acceleration."
+        "Fig. 5: the robot while it puts the box on the floor. The reference of the posture is the start: it gives way "
+        "in the null space of the hands, without a coupling acceleration."
     )
-    return Figure("sequence", caption, draw, (10.0, 4.0))
-
-
-def _lines(task: Carrying, q: FloatArray) -> list[FloatArray]:
-    """Body and left arm as lines through their joints, and the outline of the box."""
-    point = {name: task.dynamics.placement(q, name)[:3, 3] for name in task.world.frame_names}
-    at, half = task.dynamics.placement(q, "box"), np.array(SIZE) / 2
-    corners = np.array([(x, 0.0, z) for x, z in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))]) * half
-    arm = [point["chest"], *(point[f"left_{joint}"] for joint in ARM), point["left_hand"]]
-    body = [np.zeros(3), *(point[joint] for joint in TRUNK), point["head"]]
-    return [np.array(body), np.array(arm), corners @ at[:3, :3].T + at[:3, 3]]
+    return Figure("sequence", caption, draw, (10.0, 3.4))
 
 
 def _spline(time: FloatArray, wanted: FloatArray, box: FloatArray) -> Figure:

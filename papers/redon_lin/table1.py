@@ -179,22 +179,21 @@ def _by_forces(axes: Any, recorded: Cells, runs: str, what: str) -> None:
         if runs == "molecule/adjacent":
             printed = PRINTED["milliseconds" if what == "seconds" else "joints"][forces]
             eps = [2.0**-e for e in TABLE_EXPONENTS]
-            axes.plot(eps, printed, "x", color=COLOURS[k], markersize=6)
+            axes.plot(eps, printed, "x--", color=COLOURS[k], markersize=6, linewidth=0.7, alpha=0.7)
     if runs == "molecule/adjacent":
-        axes.plot([], [], "x", color=GREY, label="printed", markersize=6)
+        axes.plot([], [], "x--", color=GREY, label="printed", markersize=6, linewidth=0.7)
 
 
 FIGURE7 = (
     "Fig. 7: time of a step (left; 16 runs side by side on 16 cores) and joints computed (right) against the "
-    "threshold, with 1 to 1,000 forces on "
-    "neighbouring bodies of linkages with 50,000 joints. Crosses are the figures of Table 1. The chain needs about as "
-    "many joints as the paper's molecule; the molecule is chosen by its row of one force. Dotted: divide and conquer; "
-    "dash-dotted: plain ABA, "
-    "which the paper does not compare with."
+    "threshold, with 1 to 1,000 forces on neighbouring bodies of linkages with 50,000 joints. Crosses joined by dashes "
+    "are the figures of Table 1. The chain needs about as many joints as the paper's molecule; the molecule is chosen "
+    "by its row of one force. Dotted: divide and conquer; dash-dotted: ABA of all joints, which the paper does not "
+    "compare with."
 )
 SCATTERED = (
     "The same with forces on bodies drawn at random: each force has its own surroundings, so that joints computed grow "
-    "with the number of forces, and beyond some hundred forces plain ABA (dash-dotted) is faster."
+    "with the number of forces, and beyond some hundred forces ABA of all joints (dash-dotted) is faster."
 )
 
 
