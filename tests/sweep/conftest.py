@@ -61,6 +61,13 @@ def growing(model, rows):
     count = len(Path(os.environ["NOTES"]).read_text().split())
     return {"total": np.zeros((len(rows["q"]), count))}
 
+def renaming(model, rows):
+    """Another name for its result in each part."""
+    return {f"y{int(growing(model, rows)['total'].shape[1] % 2)}": rows["q"][:, 0]}
+
+def empty(model, rows):
+    return {"total": np.zeros((len(rows["q"]), 0))}
+
 def ragged(model, rows):
     return {"total": [[0.0] * k for k in range(len(rows["q"]))]}
 

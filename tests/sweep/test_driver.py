@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -68,6 +67,9 @@ def test_only_what_is_missing_is_computed(notes, own, tmp_path):
 def test_a_part_of_another_chunk_does_not_count(notes, own, tmp_path):
     run(own("slow", 4), tmp_path / "a", chunk=1)
     (tmp_path / "a" / "part-000001.parquet").write_bytes((tmp_path / "a" / "part-000002.parquet").read_bytes())
+    with pytest.raises(RecordingError, match="is not rows 1:2 of this sweep"):
+        read(tmp_path / "a")
+    assert read(tmp_path / "a", partial=True)["row"].tolist() == [0, 2, 3]
     assert run(own("slow", 4), tmp_path / "a").found == 3
     same(tmp_path / "a", own("slow", 4))
 
@@ -147,9 +149,12 @@ def test_another_sweep_in_the_folder_is_refused(tmp_path):
         run(Job(zoo.arm(3, 1), JOB.work, JOB.rows), tmp_path)
     with pytest.raises(SweepError, match="50 rows a chunk, not 10"):
         run(JOB, tmp_path, chunk=10)
-    (tmp_path / "sweep.json").write_text("{")
-    with pytest.raises(SweepError, match="damaged"):
-        run(JOB, tmp_path)
+    for text in ("{", '{"job": {}, "rows": 3, "chunk": 0}', '{"job": {}, "rows": 1e999, "chunk": 1}'):
+        (tmp_path / "sweep.json").write_text(text)
+        with pytest.raises(SweepError, match="damaged"):
+            run(JOB, tmp_path)
+        with pytest.raises(SweepError, match="damaged"):
+            read(tmp_path)
     (tmp_path / "sweep.json").unlink()
     with pytest.raises(SweepError, match="says of which"):
         run(JOB, tmp_path)
@@ -227,10 +232,8 @@ def test_shapes_that_vary_from_part_to_part(notes, own, tmp_path):
         SweepError, match=r"rows of 'total' have shape \(2,\) in part-000001.parquet and \(1,\) in part"
     ):
         read(tmp_path / "a")
-    shutil.copy(tmp_path / "a" / "part-000000.parquet", tmp_path / "part")
-    run(JOB, tmp_path / "b", chunk=50)
-    shutil.copy(tmp_path / "part", tmp_path / "b" / "part-000001.parquet")
-    with pytest.raises(SweepError, match="has the columns row, q, v, total, but"):
+    run(own("renaming", 4), tmp_path / "b", Threads(1), chunk=2)
+    with pytest.raises(SweepError, match="has the columns row, q, v, y0, but"):
         read(tmp_path / "b")
 
 
@@ -240,6 +243,7 @@ def test_shapes_that_vary_from_part_to_part(notes, own, tmp_path):
         ("ragged", "rows of 'total' differ in shape"),
         ("odd", "'total' must be numbers or text"),
         ("nothing", "must give arrays by name, got None"),
+        ("empty", "rows of 'total' are empty"),
         ("colon", "may not be called 'a:b'"),
         ("clash", "may not be called 'q'"),
     ],

@@ -14,7 +14,7 @@ from bough.errors import BoughError, SweepError, WorkerLostError
 from bough.record import progress_bar, put_table
 from bough.sweep.executors import Workers, computed, opened
 from bough.sweep.job import Job
-from bough.sweep.parts import SweepFolder, locked
+from bough.sweep.parts import SweepFolder, folder_for, locked
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,20 @@ def run(
     job.check()
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        parts = SweepFolder(folder, job, chunk)
+        parts = folder_for(job, folder, chunk)
         missing = parts.missing()
         found, start = parts.count - len(missing), perf_counter()
         with progress_bar("sweeping", parts.count, progress) as advance:
             advance(found)
             try:
-                retried = _fill(parts, missing, executor, retries, advance)
+                retried = _fill(job, parts, missing, executor, retries, advance)
             finally:
                 parts.tidy()
     return Summary(folder, job.rows.count, parts.count, found, retried, perf_counter() - start)
 
 
 def _fill(
+    job: Job,
     parts: SweepFolder,
     missing: list[int],
     workers: Workers | Executor | None,
@@ -85,7 +86,7 @@ def _fill(
         for attempt in range(retries + 1 if missing else 0):
             retried += len(missing) if attempt else 0
             failures = {}
-            for chunk, part, error in computed(executor, parts.job, parts.source, parts.chunk, missing):
+            for chunk, part, error in computed(executor, job, parts.source, parts.chunk, missing):
                 if part is not None:
                     parts.write(chunk, part)
                 if error is None:
@@ -99,7 +100,7 @@ def _fill(
             if not failures or any(map(_hopeless, failures.values())):
                 break
     if failures:
-        chunk, error = next(iter(failures.items()))
+        chunk, error = min(failures.items(), key=lambda failure: failure[0])
         raise SweepError(
             f"{len(failures)} of {parts.count} chunks failed, the others are kept; chunk {chunk}: "
             f"{type(error).__name__}: {error}"

@@ -63,7 +63,7 @@ class Job:
     @cached_property
     def digest(self) -> str:
         """The description as one word."""
-        return hashlib.sha256(json.dumps(self.description, sort_keys=True).encode()).hexdigest()
+        return digest_of(self.description)
 
     def columns(self, start: int, stop: int) -> Columns:
         """The table from row `start` to row `stop`."""
@@ -122,6 +122,11 @@ class Job:
         by_time, by_size = int(tried * SECONDS / (taken + 1e-9)), tried * MOST_BYTES // weight
         rows, piece = min(by_time, by_size), rows_at_a_time(self.model)
         return max(1, min(rows - rows % piece if rows > piece else rows, self.rows.count))
+
+
+def digest_of(description: dict[str, Any]) -> str:
+    """A word for the description of a job."""
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
 def name_of(chunk: int) -> str:

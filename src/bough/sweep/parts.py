@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,36 +16,24 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.errors import RecordingError, SweepError
 from bough.record import read_table, replacing, table_facts
-from bough.sweep.job import Job, name_of
+from bough.sweep.job import Job, digest_of, name_of
 
 JOB, LOCK, SOURCE = "sweep.json", "lock", "job.pickle"
 
 
+@dataclass(frozen=True)
 class SweepFolder:
-    """Parts of a job in a folder, which is made if it is not there; that of another job is refused."""
+    """The parts of one sweep, `chunk` rows each, of which there are `rows` in all."""
 
-    def __init__(self, folder: str | Path, job: Job, chunk: int | None) -> None:
-        self.folder, self.job = Path(folder), job
-        self.folder.mkdir(parents=True, exist_ok=True)
-        known = described(self.folder) if (self.folder / JOB).exists() else None
-        if known is None:
-            if any(self.folder.glob("part-*.parquet")):
-                raise SweepError(f"{self.folder} has parts of a sweep, but no {JOB} that says of which")
-            self.chunk = chunk or job.chunk_size()
-            text = json.dumps({"job": job.description, "rows": job.rows.count, "chunk": self.chunk}, indent=1)
-            with replacing(self.folder / JOB) as file:
-                file.write(text.encode())
-            return
-        self.chunk = int(known["chunk"])
-        if known["job"] != job.description:
-            raise SweepError(f"{self.folder} holds another sweep: {_difference(known['job'], job.description)}")
-        if chunk not in (None, self.chunk):
-            raise SweepError(f"{self.folder} was begun with {self.chunk} rows a chunk, not {chunk}")
+    folder: Path
+    job: dict[str, Any]  # its description
+    rows: int
+    chunk: int
 
     @property
     def count(self) -> int:
         """How many parts there will be."""
-        return -(-self.job.rows.count // self.chunk)
+        return -(-self.rows // self.chunk)
 
     @property
     def source(self) -> Path:
@@ -60,8 +49,24 @@ class SweepFolder:
         with replacing(self.path(chunk)) as file:
             file.write(part)
 
+    def table(self, chunk: int, columns: list[str] | None = None) -> dict[str, npt.NDArray[Any]]:
+        """Columns of a part; one that is damaged, of other rows or of another sweep is refused."""
+        expected = f"{chunk * self.chunk}:{min((chunk + 1) * self.chunk, self.rows)}"
+        facts, _ = table_facts(self.path(chunk))
+        if {"sweep": digest_of(self.job), "rows": expected}.items() - facts.items() or "digest" not in facts:
+            raise RecordingError(f"{str(self.path(chunk))!r} is not rows {expected} of this sweep: resume it")
+        return read_table(self.path(chunk), columns)
+
+    def is_whole(self, chunk: int) -> bool:
+        """Is the part of this chunk there, and all of it as it was written?"""
+        try:
+            self.table(chunk)
+        except RecordingError:
+            return False
+        return True
+
     def missing(self) -> list[int]:
-        """Chunks whose parts are not there; parts that are damaged are made again, leftovers of a kill removed."""
+        """Chunks whose parts are not there; damaged parts are removed, and what a kill has left."""
         self.tidy()
         found = [chunk for chunk in range(self.count) if not self.is_whole(chunk)]
         for chunk in found:
@@ -73,36 +78,41 @@ class SweepFolder:
         for begun in (*self.folder.glob(".part-*.part"), *self.folder.glob(f".{SOURCE}*.part")):
             begun.unlink(missing_ok=True)
 
-    def is_whole(self, chunk: int) -> bool:
-        """Is the part of this chunk there, and all of it as it was written?"""
-        start, stop = chunk * self.chunk, min((chunk + 1) * self.chunk, self.job.rows.count)
-        if not self.path(chunk).exists():
-            return False
-        try:
-            facts, rows = table_facts(self.path(chunk))
-            expected = {"sweep": self.job.digest, "rows": f"{start}:{stop}"}
-            if rows != stop - start or not expected.items() <= facts.items() or "digest" not in facts:
-                return False
-            read_table(self.path(chunk))  # compares the digest
-        except RecordingError:
-            return False
-        return True
 
-
-def described(folder: Path) -> dict[str, Any]:
-    """What is written about the sweep in a folder."""
+def open_folder(folder: Path) -> SweepFolder:
+    """The folder of a sweep that was begun."""
     try:
         found = json.loads((folder / JOB).read_text())
-        return {"job": dict(found["job"]), "rows": int(found["rows"]), "chunk": int(found["chunk"])}
+        known = SweepFolder(folder, dict(found["job"]), int(found["rows"]), int(found["chunk"]))
+        if known.rows < 1 or known.chunk < 1:
+            raise ValueError(f"{known.rows} rows, {known.chunk} a chunk")
     except FileNotFoundError:
         raise SweepError(f"{folder} is no folder of a sweep: it has no {JOB}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise SweepError(f"{folder / JOB} is damaged: {error}") from None
+    return known
 
 
-def _difference(known: dict[str, Any], asked: dict[str, Any]) -> str:
-    names = [name for name in asked if known.get(name) != asked[name]]
-    return "; ".join(f"{name} is {known.get(name)}, asked for: {asked[name]}" for name in names)
+def folder_for(job: Job, folder: Path, chunk: int | None) -> SweepFolder:
+    """The folder of this job, begun if it is not there; that of another job is refused."""
+    if (folder / JOB).exists():
+        known = open_folder(folder)
+        if known.job != job.description:
+            raise SweepError(f"{folder} holds another sweep: {_difference(known.job, job.description)}")
+        if chunk not in (None, known.chunk):
+            raise SweepError(f"{folder} was begun with {known.chunk} rows a chunk, not {chunk}")
+        return known
+    if any(folder.glob("part-*.parquet")):
+        raise SweepError(f"{folder} has parts of a sweep, but no {JOB} that says of which")
+    found = SweepFolder(folder, job.description, job.rows.count, chunk or job.chunk_size())
+    with replacing(folder / JOB) as file:
+        file.write(json.dumps({"job": found.job, "rows": found.rows, "chunk": found.chunk}, indent=1).encode())
+    return found
+
+
+def _difference(known: dict[str, Any], job: dict[str, Any]) -> str:
+    names = [name for name in job if known.get(name) != job[name]]
+    return "; ".join(f"{name} is {known.get(name)}, asked for: {job[name]}" for name in names)
 
 
 @explained
@@ -112,25 +122,21 @@ def read(folder: str | Path, columns: list[str] | None = None, *, partial: bool 
     One with parts missing is refused; with `partial`, the rows of the parts that are there and whole are returned, and
     the column `row` says which they are.
     """
-    folder = Path(folder)
-    known = described(folder)
-    paths = [folder / name_of(chunk) for chunk in range(-(-known["rows"] // known["chunk"]))]
-    missing = [path.name for path in paths if not path.exists()]
+    known = open_folder(Path(folder))
+    missing = [known.path(chunk).name for chunk in range(known.count) if not known.path(chunk).exists()]
     if missing and not partial:
-        raise SweepError(f"{folder}: {len(missing)} of {len(paths)} parts are missing, first {missing[0]}: resume it")
+        raise SweepError(f"{folder}: {len(missing)} of {known.count} parts are missing, first {missing[0]}: resume it")
     wanted = columns if columns is None or not partial or "row" in columns else ["row", *columns]
     tables: dict[str, dict[str, npt.NDArray[Any]]] = {}
-    for path in paths:
-        if path.name in missing:
-            continue
+    for chunk in range(known.count):
         try:
-            tables[path.name] = read_table(path, wanted)
+            tables[name_of(chunk)] = known.table(chunk, wanted)
         except RecordingError:
             if not partial:
                 raise
     if not tables:
-        raise SweepError(f"{folder}: none of {len(paths)} parts is there: resume it")
-    return _joined(folder, tables)
+        raise SweepError(f"{folder}: none of {known.count} parts is there: resume it")
+    return _joined(Path(folder), tables)
 
 
 def _joined(folder: Path, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:

@@ -204,6 +204,8 @@ class YourOwn:
                 f"{self.name} must give arrays with {count} rows, as many as it is given; {short(name)!r} has shape "
                 f"{column.shape}"
             )
+        if not column.size:
+            raise ModelError(f"{self.name}: rows of {short(name)!r} are empty, shape {column.shape}")
         if column.dtype.kind not in "biufUS":
             raise ModelError(f"{self.name}: {short(name)!r} must be numbers or text, got dtype {column.dtype}")
         return column
