@@ -36,36 +36,40 @@ OPERATOR = {ADD: "+", SUB: "-", MUL: "*"}
 LARGEST = 150_000  # operations: more take minutes to compile and overflow the instruction cache many times
 
 Layout = Literal["rows", "columns"]
+ResultLayout = Literal["rows", "groups", "columns"]
+RESULT_LAYOUTS = ("rows", "groups", "columns")
+GROUP = 32  # rows, those of a warp
 
 
 class Layouts(NamedTuple):
     """The layout of the inputs of a kernel, that of its results, and whether its rows may be those of a list."""
 
     inputs: Layout = "rows"
-    results: Layout = "rows"
+    results: ResultLayout = "rows"
     listed: bool = False
 
 
 class Form(NamedTuple):
     """How a kernel is written: threads for each row, the layout of its inputs and results, the use of shared memory.
 
-    Arrays are (batch, n) "rows" or (n, batch) "columns". `staged`: results are gathered in shared memory and leave it
-    in long runs of neighbours, which for rows with many numbers is several times faster. `resident`: live values spill
-    to shared memory (see `spilling`), for so many resident blocks of a multiprocessor; 0: no spilling. `listed`: rows
-    may be those of a list (see `collect`).
+    Arrays are (batch, n) "rows" or (n, batch) "columns"; what goes from kernel to kernel is (batch / 32, n, 32)
+    "groups", the last one filled up. `staged`: results are gathered in shared memory and leave it in long runs of
+    neighbours, which for rows with many numbers is several times faster. `resident`: live values spill to shared
+    memory (see `spilling`), for so many resident blocks of a multiprocessor; 0: no spilling. `listed`: rows may be
+    those of a list (see `collect`).
     """
 
     lanes: int = 1
     layout: Layout = "rows"
     staged: bool = False
     resident: int = 0
-    results: Layout = "rows"
+    results: ResultLayout = "rows"
     listed: bool = False
 
     @property
     def stores_early(self) -> bool:
         """Whether a result is stored as soon as it is known; rows in memory are written in one piece at the end."""
-        return self.staged or self.results == "columns"
+        return self.staged or self.results != "rows"
 
 
 @dataclass(frozen=True)
@@ -326,12 +330,12 @@ class _Kernel:
         lines = ["LEAVE;", *(f"SHARED({kind}, {name}, {size});" for kind, name, size in self._shared())]
         lines += ["BEGIN(batch);"]
         for k, spec in enumerate(self.program.inputs):
-            lines.append(f"BETWEEN(x{k}, x{k}_);" if spec.name == BETWEEN else f"ROWS(x{k}, x{k}_, s{k});")
+            lines.append(f"BETWEEN(x{k}, x{k}_, {spec.size});" if spec.name == BETWEEN else f"ROWS(x{k}, x{k}_, s{k});")
         opened, closed = self._result_pointers()
         body = "\n".join(f"    {line}" for line in [*lines, *opened, *self.lines, "FINISH(bad);", *closed])
         head = HEAD.replace("@REAL@", self.real).replace("@LANES@", str(self.lanes))
-        for name, layout in (("@ROWS@", self.form.layout), ("@RESULT_ROWS@", self.form.results)):
-            head = head.replace(name, "1" if layout == "rows" else "0")
+        head = head.replace("@ROWS@", str(int(self.form.layout == "rows")))
+        head = head.replace("@RESULTS@", str(RESULT_LAYOUTS.index(self.form.results)))
         head = head.replace("@BLOCK@", str(SPILL_BLOCK)).replace("@LISTED@", str(int(self.form.listed)))
         tables = _table("Number", "tables", list(self.tables)) + _table("int", "offsets", list(self.offsets))
         bounds = f"BLOCK_OF({SPILL_BLOCK}, {self.form.resident}) " if self.form.resident else ""

@@ -29,11 +29,16 @@ typedef Number Real;
 #define ROWS(p, base, stride) auto p = base + ((stride) ? row : 0); const long long p##_e = (stride) ? batch : 1
 #define LOAD(p, place) __ldg(p + (place) * p##_e)
 #endif
-#define BETWEEN(p, base) auto p = base + row
-#define LOAD_BETWEEN(p, place) __ldg(p + (place) * batch)
-#if @RESULT_ROWS@
+/* groups of 32 rows: neighbours read and write side by side, at offsets that are known when the kernel is compiled */
+#define GROUPED(base, size) base + (row >> 5) * (32LL * (size)) + (row & 31)
+#define BETWEEN(p, base, size) auto p = GROUPED(base, size)
+#define LOAD_BETWEEN(p, place) __ldg(p + (place) * 32)
+#if @RESULTS@ == 0
 #define RESULTS(p, base, size) Number *const p = base + row * (size)
 #define PLACE(p, place) p[place]
+#elif @RESULTS@ == 1
+#define RESULTS(p, base, size) Number *const p = GROUPED(base, size)
+#define PLACE(p, place) p[(place) * 32]
 #else
 #define RESULTS(p, base, size) Number *const p = base + row
 #define PLACE(p, place) p[(place) * batch]

@@ -99,4 +99,4 @@ def head(dtype: np.dtype) -> str:
     """What kernels begin with, for one thread for a row."""
     real = {8: "double", 4: "float"}[np.dtype(dtype).itemsize]
     text = HEAD.replace("@REAL@", real).replace("@LANES@", "1").replace("@BLOCK@", "32")
-    return text.replace("@ROWS@", "0").replace("@RESULT_ROWS@", "1").replace("@LISTED@", "0")
+    return text.replace("@ROWS@", "0").replace("@RESULTS@", "0").replace("@LISTED@", "0")

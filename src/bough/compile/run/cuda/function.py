@@ -20,7 +20,7 @@ from bough.compile.routine import Again
 from bough.compile.run.cuda.arrays import ArrayView, TensorCall, signature, torch_stream, uploaded, view_of
 from bough.compile.run.cuda.code import AnyLaunches, GpuCode
 from bough.compile.run.cuda.gpu import Gpu, the_gpu
-from bough.compile.run.cuda.launches import Collector, Launches, room_in
+from bough.compile.run.cuda.launches import Collector, Launches, padded, room_in
 from bough.compile.run.entry import Entry
 from bough.compile.run.exchange import GpuArray
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, nothing
@@ -187,7 +187,7 @@ class CudaFunction:
         arguments = [*(g.address for g in given), *(r.address for r in results), view_of(bad, self.name, "bad").address]
         arguments += [batch, *(self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True))]
         chain = kernels.chain(gpu, dtype)
-        between = given[0].empty((chain.size if chain else 0, batch), dtype, gpu)
+        between = given[0].empty((chain.size if chain else 0, padded(batch)), dtype, gpu)
         memory = (inputs, out, bad, between)
 
         def launch(chosen: int = 0) -> None:

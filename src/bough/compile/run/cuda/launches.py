@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.compile.emit import cuda, cuda_product
-from bough.compile.emit.cuda import Form, Layouts, arrangements, emit
+from bough.compile.emit.cuda import GROUP, Form, Layouts, arrangements, emit
 from bough.compile.emit.cuda_product import ProductText
 from bough.compile.emit.limits import Limits
 from bough.compile.emit.llvm_product import SparseProduct
@@ -83,7 +83,7 @@ class Launches:
             launches, taken, made = parts[k]
             if launches._is_long(gpu, dtype):
                 first, second = cut(launches.program())
-                between = self.layouts._replace(results="columns")
+                between = self.layouts._replace(results="groups")
                 before = Link(_launches(first, between), taken, cuts)
                 parts[k : k + 1] = before, Link(_launches(second, launches.layouts), (*taken, cuts), made)
                 cuts += 1
@@ -196,6 +196,11 @@ class Link(NamedTuple):
     made: int  # -1: the results
 
 
+def padded(batch: int) -> int:
+    """The rows of whole groups."""
+    return -(-batch // GROUP) * GROUP
+
+
 class ChainedLaunches:
     """Launches of kernels that follow each other, each with what it needs of those before: `size` numbers of a row."""
 
@@ -215,7 +220,7 @@ class ChainedLaunches:
             if made in self.sizes:
                 places[made] = between
                 results = [between, 0, batch, *strides]
-                between += self.sizes[made] * batch * dtype.itemsize
+                between += self.sizes[made] * padded(batch) * dtype.itemsize
             known, sizes = [places[k] for k in taken], [self.sizes[k] for k in taken]
             launches.launch(gpu, dtype, batch, [*given, *known, *results, *sizes], stream, chosen)
 
