@@ -31,8 +31,8 @@ def through_rows(S, r):
 @loop_kernel
 def through_blocks(S, r):
     """Every product of blocks once."""
-    blocks.load_symmetric(S, 0, r, 2)
-    blocks.load_transposed(S, 3, r, 11)
+    blocks.put_all(S, 0, rows.unpacked(r, 2))
+    blocks.put_all(S, 3, rows.flipped(blocks.taken_all(r, 11)))
     blocks.multiply(S, 1, 0, 3)
     blocks.transposed_multiply(S, 2, 1, 3)
     blocks.multiply_less(S, 0, 1, 2, 3)

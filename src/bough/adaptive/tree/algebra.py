@@ -28,18 +28,17 @@ from bough.adaptive.tree.blocks import (
     ZERO6,
     across,
     add_blocks,
+    both_ends,
     clear,
-    copy,
     full_six,
     get_all,
     into_joint_frame,
     leaf_bias,
     load_child,
-    load_leaf,
     mix,
     multiply,
     negate,
-    put_row,
+    put_all,
     put_six,
     six,
     store_full,
@@ -96,7 +95,7 @@ from bough.adaptive.tree.layout import (
 from bough.adaptive.tree.rigid import join_forces, join_inertia
 from bough.adaptive.tree.total import linear_total, quadratic
 from bough.compile.kernel import kernel, loop_kernel
-from bough.compile.vectors import joined, plus, put, replaced, row, scaled
+from bough.compile.vectors import give, joined, plus, put, replaced, row, scaled
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, force_in, motion_out, scale6, sub6
 from bough.types import Force, Motion, Rows, Scalar
@@ -219,10 +218,7 @@ def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, M
     if code < 0:
         b = leaf_bias(plan, st, m.gravity, ~code)
         return b, b
-    r = st.record[plan.offset[code] : plan.offset[code + 1]]
-    if plan.handles[code] == 2:
-        return six(r, B1), six(r, B2)
-    return six(r, B1), six(r, B1)
+    return both_ends(plan, st, code, B1, B2)
 
 
 @loop_kernel
@@ -285,8 +281,8 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
     """Phi of node n and how its joint yields, without forces; returns the freedoms of the joint."""
     S, b, two = st.scratch, plan.body[n], plan.handles[n] == 2
     a, c = plan.left[n], plan.right[n]
-    _load(plan, st, a, A1, A21, A2)
-    _load(plan, st, c, C1, C12, C2)
+    load_child(plan, st, a, (A1, A21, A2), (PHI1, PHI12, PHI2))
+    load_child(plan, st, c, (C1, C12, C2), (PHI1, PHI12, PHI2))
     R, p = placement(plan, st, b)
     a21, a2 = (A21, A2) if two_handled(plan, a) else (A1, A1)
     transform(S, XF, R, p)
@@ -306,7 +302,7 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
         c12 = C12
         if not two_handled(plan, c):
             c12 = C1
-            copy(S, C2, C1)
+            put_all(S, C2, get_all(S, C1))
         multiply(S, T2_, W_, c12)
         _project(S, U2_, c12, d)
         transposed_multiply(S, TMP, T1_, c12)
@@ -315,22 +311,13 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
         store_symmetric(S, C2, r, PHI2)
         store_full(S, T2_, r, T2)
     for x in range(d):
-        put_row(S, U_, x, r, at.U + 6 * x)
-        put_row(S, U1_, x, r, at.u1 + 6 * x)
+        give(r, at.U + 6 * x, row(S, U_, x))
+        give(r, at.u1 + 6 * x, row(S, U1_, x))
         if two:
-            put_row(S, U2_, x, r, at.u2 + 6 * x)
+            give(r, at.u2 + 6 * x, row(S, U2_, x))
         for y in range(d):
             r[at.D + d * x + y] = S[D_, x, y]
     return d
-
-
-@loop_kernel
-def _load(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
-    """Phi of a child: block `one`, and with two handles `cross_block` and `two`."""
-    if code < 0:
-        load_leaf(plan, st, ~code, one)
-    else:
-        load_child(plan, st, code, (one, cross_block, two), (PHI1, PHI12, PHI2))
 
 
 @kernel

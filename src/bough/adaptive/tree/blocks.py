@@ -7,7 +7,7 @@ Six-vectors are tuples, as everywhere in Bough.
 
 from __future__ import annotations
 
-from bough.adaptive.tree.layout import A1, PA1, TMP, XF, Blueprint, State
+from bough.adaptive.tree.layout import A1, PA1, PHI1, TMP, XF, Blueprint, State
 from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.vectors import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.joints import Mechanism
@@ -92,11 +92,6 @@ def taken_all(r: Rows, o: int) -> Block:
     return (taken(r, o), taken(r, o + 6), taken(r, o + 12), taken(r, o + 18), taken(r, o + 24), taken(r, o + 30))
 
 
-@kernel
-def load_symmetric(S: Rows, c: int, r: Rows, o: int) -> None:
-    put_all(S, c, unpacked(r, o))
-
-
 @loop_kernel
 def store_symmetric(S: Rows, c: int, r: Rows, o: int) -> None:
     """Rounding leaves a symmetric block skew: its mean with its transpose is kept, which is worth three digits."""
@@ -113,40 +108,9 @@ def mean(x: Six, y: Six) -> Six:
 
 
 @kernel
-def load_full(S: Rows, c: int, r: Rows, o: int) -> None:
-    put_all(S, c, taken_all(r, o))
-
-
-@kernel
-def load_transposed(S: Rows, c: int, r: Rows, o: int) -> None:
-    put_all(S, c, flipped(taken_all(r, o)))
-
-
-@kernel
-def load_child(plan: Blueprint, st: State, n: int, to: tuple[int, int, int], o: tuple[int, int, int]) -> None:
-    """The blocks at o of a child: at its near handle, and if it has two across and at the far one.
-
-    The one across is wanted as 21 of A and as 12 of B: rows at the joint in both.
-    """
-    S, r = st.scratch, st.record[plan.offset[n] : plan.offset[n + 1]]
-    load_symmetric(S, to[0], r, o[0])
-    if plan.handles[n] == 2:
-        if to[0] == A1 or to[0] == PA1:
-            load_transposed(S, to[1], r, o[1])
-        else:
-            load_full(S, to[1], r, o[1])
-        load_symmetric(S, to[2], r, o[2])
-
-
-@kernel
 def store_full(S: Rows, c: int, r: Rows, o: int) -> None:
     for i in range(6):
         give(r, o + 6 * i, row(S, c, i))
-
-
-@kernel
-def put_row(S: Rows, c: int, i: int, r: Rows, o: int) -> None:
-    give(r, o, row(S, c, i))
 
 
 @loop_kernel
@@ -154,11 +118,6 @@ def clear(S: Rows, c: int) -> None:
     zero = joined(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for i in range(6):
         put(S, c, i, zero)
-
-
-@kernel
-def copy(S: Rows, c: int, a: int) -> None:
-    put_all(S, c, get_all(S, a))
 
 
 @loop_kernel
@@ -341,6 +300,37 @@ def load_leaf(plan: Blueprint, st: State, leaf: int, c: int) -> None:
     put(S, c, 3, joined(x[0], x[1], x[2], u[0] + push, u[1], u[2]))
     put(S, c, 4, joined(y[0], y[1], y[2], v[0], v[1] + push, v[2]))
     put(S, c, 5, joined(z[0], z[1], z[2], w[0], w[1], w[2] + push))
+
+
+# Children of a node: leaves, or nodes with one handle or two
+
+
+@loop_kernel
+def load_child(plan: Blueprint, st: State, code: int, to: tuple[int, int, int], o: tuple[int, int, int]) -> None:
+    """Phi or Psi of a child, at o: at its near handle, and if it has two across and at the far one. Leaves have no Psi.
+
+    The one across is needed as 21 of A and as 12 of B: rows at the joint in both.
+    """
+    S = st.scratch
+    if code < 0:
+        if o[0] == PHI1:
+            load_leaf(plan, st, ~code, to[0])
+        else:
+            clear(S, to[0])
+        return
+    r = st.record[plan.offset[code] : plan.offset[code + 1]]
+    put_all(S, to[0], unpacked(r, o[0]))
+    if plan.handles[code] == 2:
+        across_ = taken_all(r, o[1])
+        put_all(S, to[1], flipped(across_) if to[0] == A1 or to[0] == PA1 else across_)
+        put_all(S, to[2], unpacked(r, o[2]))
+
+
+@kernel
+def both_ends(plan: Blueprint, st: State, n: int, near: int, far: int) -> tuple[Motion, Motion]:
+    """Six numbers of node n at its near handle and at its far one; one handle is both."""
+    r = st.record[plan.offset[n] : plan.offset[n + 1]]
+    return six(r, near), six(r, far if plan.handles[n] == 2 else near)
 
 
 @loop_kernel

@@ -18,12 +18,14 @@ from bough.adaptive.tree.blocks import (
     ZERO6,
     add_blocks,
     add_transposed,
+    both_ends,
     clear,
-    copy,
     full_six,
+    get_all,
     into_joint_frame,
     load_child,
     multiply_less,
+    put_all,
     put_six,
     six,
     store_full,
@@ -74,60 +76,43 @@ from bough.types import Force, Motion, Scalar
 
 @loop_kernel
 def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
-    """Psi of node n. Over two leaves only the joint itself moves: Psi = u w u'."""
+    """Psi of node n."""
     S, two, r = st.scratch, plan.handles[n] == 2, st.record[plan.offset[n] : plan.offset[n + 1]]
     a, c, b = plan.left[n], plan.right[n], plan.body[n]
-    if a < 0 and c < 0:
-        clear(S, PA1)
+    leaves = a < 0 and c < 0  # only the joint between them moves: H and Psi of both are zero
+    load_child(plan, st, a, (PA1, PA21, PA2), (PSI1, PSI12, PSI2))
+    load_child(plan, st, c, (PC1, PC12, PC2), (PSI1, PSI12, PSI2))
+    c12 = PC12 if two_handled(plan, c) else PC1
+    if leaves:
         clear(S, H_)
-        _add_weighted(plan, st, b, d, PA1, U1_, U1_, 1.0)
-        store_symmetric(S, PA1, r, PSI1)
-        store_symmetric(S, H_, r, H)
-        if two:
-            clear(S, PC2)
-            clear(S, O12)
-            _add_weighted(plan, st, b, d, PC2, U2_, U2_, 1.0)
-            _add_weighted(plan, st, b, d, O12, U1_, U2_, -1.0)
-            store_symmetric(S, PC2, r, PSI2)
-            store_full(S, O12, r, PSI12)
-        return
-    _load_total(plan, st, a, PA1, PA21, PA2)
-    _load_total(plan, st, c, PC1, PC12, PC2)
-    R, p = placement(plan, st, b)
-    a21, a2 = (PA21, PA2) if two_handled(plan, a) else (PA1, PA1)
-    into_joint_frame(S, XPA21, XPA2, a21, a2, R, p)
-    add_blocks(S, H_, XPA2, PC1)
-    store_symmetric(S, H_, r, H)
-    # Psi_1 += u1 w u1' + T1' (H T1 - Psi_21) - Psi_12 T1
-    multiply_less(S, Y1_, H_, T1_, XPA21)
+    else:
+        R, p = placement(plan, st, b)
+        a21, a2 = (PA21, PA2) if two_handled(plan, a) else (PA1, PA1)
+        into_joint_frame(S, XPA21, XPA2, a21, a2, R, p)
+        add_blocks(S, H_, XPA2, PC1)
+        # Psi_1 += u1 w u1' + T1' (H T1 - Psi_21) - Psi_12 T1
+        multiply_less(S, Y1_, H_, T1_, XPA21)
+        add_transposed(S, PA1, T1_, Y1_)
+        subtract_transposed(S, PA1, XPA21, T1_)
     _add_weighted(plan, st, b, d, PA1, U1_, U1_, 1.0)
-    add_transposed(S, PA1, T1_, Y1_)
-    subtract_transposed(S, PA1, XPA21, T1_)
+    store_symmetric(S, H_, r, H)
     store_symmetric(S, PA1, r, PSI1)
     if two:
-        c12 = PC12
-        if not two_handled(plan, c):
-            c12 = PC1
-            copy(S, PC2, PC1)
-        # Psi_12 = T1' Psi_12^B - Y1' T2 - u1 w u2'
-        transposed_multiply(S, O12, T1_, c12)
-        subtract_transposed(S, O12, Y1_, T2_)
+        if c12 == PC1:
+            put_all(S, PC2, get_all(S, PC1))
+        if leaves:
+            clear(S, O12)
+        else:
+            # Psi_12 = T1' Psi_12^B - Y1' T2 - u1 w u2'
+            transposed_multiply(S, O12, T1_, c12)
+            subtract_transposed(S, O12, Y1_, T2_)
+            multiply_less(S, Y2_, H_, T2_, c12)
+            add_transposed(S, PC2, T2_, Y2_)
+            subtract_transposed(S, PC2, c12, T2_)
         _add_weighted(plan, st, b, d, O12, U1_, U2_, -1.0)
-        store_full(S, O12, r, PSI12)
-        multiply_less(S, Y2_, H_, T2_, c12)
         _add_weighted(plan, st, b, d, PC2, U2_, U2_, 1.0)
-        add_transposed(S, PC2, T2_, Y2_)
-        subtract_transposed(S, PC2, c12, T2_)
+        store_full(S, O12, r, PSI12)
         store_symmetric(S, PC2, r, PSI2)
-
-
-@loop_kernel
-def _load_total(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
-    """Psi of a child; the joints of a leaf are none."""
-    if code < 0:
-        clear(st.scratch, one)
-    else:
-        load_child(plan, st, code, (one, cross_block, two), (PSI1, PSI12, PSI2))
 
 
 @kernel
@@ -146,10 +131,8 @@ def _slopes(plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion, Scal
     """p of a child at both handles, and its eta; the joints of a leaf are none."""
     if code < 0:
         return ZERO6, ZERO6, 0.0
-    r = st.record[plan.offset[code] : plan.offset[code + 1]]
-    if plan.handles[code] == 2:
-        return six(r, P1), six(r, P2), r[ETA]
-    return six(r, P1), six(r, P1), r[ETA]
+    p1, p2 = both_ends(plan, st, code, P1, P2)
+    return p1, p2, st.record[plan.offset[code] + ETA]
 
 
 @kernel
