@@ -13,7 +13,6 @@ import naive
 from bough import sparsity
 from bough.errors import FactorizationError, NonFiniteError, ShapeError
 from bough.sparsity.factor import METHODS
-from bough.sparsity.routines import mates
 from bough.tree.tree import Tree
 from strategies import TREES, random_matrix, regular_parents, relative_error, seeds, trees
 
@@ -215,12 +214,6 @@ def test_packed_rows_are_kept_and_give_the_same_as_dense_ones(tree, seed, dtype)
     assert quick.dtype == dtype
     assert relative_error(quick, slow) <= 100 * np.finfo(dtype).eps
     np.testing.assert_array_equal(packed, before)
-
-
-def test_siblings_are_eliminated_together():
-    """Three children: the last two, then the first alone; leaves and nodes with subtrees alike."""
-    tree = Tree([-1, 0, 1, 1, 0, 4, 0])
-    assert mates(tree).tolist() == [0, 1, 3, -1, 6, 5, -1]
 
 
 @pytest.mark.parametrize("method", METHODS)

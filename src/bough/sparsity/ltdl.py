@@ -46,19 +46,6 @@ def eliminate(parent: Rows, rows: Rows, H: Rows, k: int) -> None:
 
 
 @kernel
-def ltdl_in_pairs(parent: Rows, rows: Rows, mate: Rows, H: Rows) -> None:
-    """The same for a tree that is not deep, siblings together: the second of two waits until the first is due.
-
-    `mate[k]` is the sibling that is eliminated with k, k itself where there is none, and -1 where k waits for another.
-    """
-    for k in range(len(parent) - 1, -1, -1):
-        if mate[k] > k:
-            eliminate_siblings(parent, rows, H, mate[k], k)
-        elif mate[k] == k:
-            eliminate(parent, rows, H, k)
-
-
-@kernel
 def eliminate_siblings(parent: Rows, rows: Rows, H: Rows, k: int, sibling: int) -> None:
     """Eliminate node k and a sibling before it together: they have the same ancestors."""
     one, two, end = rows[sibling], rows[k], rows[k + 1]

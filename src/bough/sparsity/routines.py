@@ -13,10 +13,10 @@ from bough.compile.routine import Routine
 from bough.compile.scalar import step
 from bough.compile.settings import interpreted
 from bough.errors import NumericalError
-from bough.sparsity.ltdl import ltdl, ltdl_in_pairs, ltdl_solve
+from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.sparsity.ltl import ltl_solve
 from bough.sparsity.products import GENERAL, UNIT
-from bough.sparsity.stretch import DEEP, ltdl_in_blocks, panel_size
+from bough.sparsity.stretch import ltdl_in_blocks, panel_size
 from bough.sparsity.udut import udut_solve
 from bough.tree import Tree
 from bough.types import IntArray, Rows, Workspace
@@ -34,7 +34,6 @@ class PackedRows(NamedTuple):
     rows: IntArray  # (n + 1,)
     order: IntArray  # (n,) the user's number of each node
     product: IntArray  # (1,)
-    mate: IntArray  # (n,) which siblings are eliminated together, as `ltdl_in_pairs` has it; (0,) for deep trees
 
 
 @kernel
@@ -42,10 +41,10 @@ def factorize_copy(t: PackedRows, H: Rows, L: Rows, w: Workspace) -> None:
     """L and D of H, both in packed rows, not finite if a pivot is not positive; H is kept."""
     for k in range(len(H)):
         L[k] = H[k]
-    if len(t.mate) > 0:
-        ltdl_in_pairs(t.parent, t.rows, t.mate, L)
-    else:
+    if len(w.panel) > 0:
         ltdl_in_blocks(t.parent, t.rows, L, w.panel)
+    else:
+        ltdl(t.parent, t.rows, L)
     bad = H[0] - H[0]
     for k in range(len(t.parent)):
         bad = bad + step(-L[t.rows[k + 1] - 1])
@@ -102,22 +101,9 @@ def _bound(tree: Tree, kernel: Callable[..., None], precision: str) -> Any:
     from bough.compile.executions import bind_arrays
 
     routine = LTDL if kernel is ltdl else APPLY
-    mate = mates(tree) if routine is LTDL and tree.height < DEEP else np.empty(0, np.int64)
-    rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS.get(kernel, 0)]), mate)
+    rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS.get(kernel, 0)]))
     sizes = {"n": tree.n, "packed": int(tree.rows[-1]), "panel": panel_size(tree.height)}
     return bind_arrays(routine, (rows,), sizes, general=True, dtype=np.dtype(precision))
-
-
-def mates(tree: Tree) -> IntArray:
-    """Siblings in pairs, from the last one on: the first of two has the other, and that has -1; the rest themselves."""
-    found, last = np.arange(tree.n), dict[int, int]()
-    for k in range(tree.n - 1, -1, -1):
-        other = last.pop(int(tree.regular[k]), None)
-        if other is None:
-            last[int(tree.regular[k])] = k
-        else:
-            found[k], found[other] = other, -1
-    return found
 
 
 def run(kernel: Callable[..., None], *arrays: Any) -> None:
