@@ -25,7 +25,7 @@ def of(make):
 @settings(max_examples=100, deadline=None)
 @given(random_programs())
 def test_what_is_felt_shows(p):
-    """Put infinities and NaN into every number of the arrays that are felt, one at a time."""
+    """Put infinities and NaN into every number of the arrays that are unchecked, one at a time."""
     for k in unchecked_inputs(p):
         for column in range(p.inputs[k].size):
             inputs = random_inputs(p, len(BAD))
@@ -36,7 +36,7 @@ def test_what_is_felt_shows(p):
 
 
 @pytest.mark.parametrize(
-    ("make", "felt"),
+    ("make", "unchecked"),
     [
         (lambda x, y: x + y, {0, 1}),
         (lambda x, y: x * y - 2.0 * y, {0, 1}),
@@ -47,8 +47,8 @@ def test_what_is_felt_shows(p):
         (lambda x, y: -x, {0}),  # y is not read at all
     ],
 )
-def test_by_operation(make, felt):
-    assert unchecked_inputs(of(make)) == felt
+def test_by_operation(make, unchecked):
+    assert unchecked_inputs(of(make)) == unchecked
 
 
 def test_an_array_with_a_number_that_is_not_read_is_not_felt():

@@ -11,7 +11,7 @@ import graphs
 from bough import zoo
 from bough.compile import settings
 from bough.compile.run import threads
-from bough.compile.run.gate import OK, Pile, Signature, make_gate
+from bough.compile.run.gate import OK, Signature, WorkQueue, make_gate
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from compile.programs import arm, program, random_inputs
@@ -38,25 +38,25 @@ def test_threads_give_the_same(workers):
 
 
 def test_rows_of_a_pile_are_taken_once():
-    """Two gates on one pile: what the first leaves is done by the second, and nothing twice."""
+    """Two gates on one queue: what the first leaves is done by the second, and nothing twice."""
     f = specialise("count", program(lambda x: ([x[0] + 1.0],), {"x": (1,)}, {"y": (1,)}))
     f(np.zeros((2, 1)))
     of_this = Signature(f.inputs, f.outputs, f.dtype, True)
-    pile = Pile()
-    first, second = (make_gate(of_this, f._codes[True].address, pile=pile) for _ in range(2))
+    queue = WorkQueue()
+    first, second = (make_gate(of_this, f._codes[True].address, queue=queue) for _ in range(2))
     x, y = np.zeros((100, 1)), np.full((100, 1), -1.0)
-    pile.fill(32)
-    assert pile.take() == slice(0, 32)
+    queue.fill(32)
+    assert queue.take() == slice(0, 32)
     assert first(x, y) == OK
     assert (y[:32] == -1.0).all()
     assert (y[32:] == 1.0).all()
     assert second(x, np.full((100, 1), -1.0)) == OK
-    assert pile.take().start >= 100
+    assert queue.take().start >= 100
 
 
 def test_nothing_is_measured_for_one_thread():
     """Whether by argument or by setting: batches that fit then go to the code as they are."""
-    batches = threads.Batches(lambda *arrays: OK, lambda pile: None, 64)
+    batches = threads.Batches(lambda *arrays: OK, lambda queue: None, 64)
     assert batches.will_probe(1000, 2)
     assert not batches.will_probe(1000, 1)
     with settings.most_threads(1):
@@ -65,15 +65,15 @@ def test_nothing_is_measured_for_one_thread():
 
 def test_as_many_threads_as_pay(monkeypatch):
     monkeypatch.undo()
-    assert threads.crew(0.0, 16) == 1
-    assert threads.crew(20e-6, 16) == 1  # two would save 10 and cost 6 us: not worth a core
-    assert threads.crew(100e-6, 16) == 4
-    assert threads.crew(1.2e-3, 16) == 14  # 4,096 of 0.29 us
-    assert threads.crew(20e-3, 16) == 16
-    assert threads.crew(20e-3, 2) == 2
+    assert threads.useful_threads(0.0, 16) == 1
+    assert threads.useful_threads(20e-6, 16) == 1  # two would save 10 and cost 6 us: not worth a core
+    assert threads.useful_threads(100e-6, 16) == 4
+    assert threads.useful_threads(1.2e-3, 16) == 14  # 4,096 of 0.29 us
+    assert threads.useful_threads(20e-3, 16) == 16
+    assert threads.useful_threads(20e-3, 2) == 2
     for seconds in (1e-3, 1e-2):
         took = [seconds / k + threads.WAKE_SECONDS * (k - 1) for k in range(1, 65)]
-        chosen = threads.crew(seconds, 64)
+        chosen = threads.useful_threads(seconds, 64)
         assert took[chosen - 1] <= 1.15 * min(took)
 
 

@@ -247,7 +247,7 @@ class BoundFunction:
     def _batches_of(self, signature: Signature) -> Batches:
         code = self._codes[True]
         gate, most = shared_gate(code, signature), rows_at_once(signature)
-        return Batches(gate, lambda pile: code.open(signature, pile).gate, most)
+        return Batches(gate, lambda queue: code.open(signature, queue).gate, most)
 
     def _open(self, code: Code, signature: Signature) -> None:
         """One configuration is computed with the GIL held, so that all calls may share one context."""

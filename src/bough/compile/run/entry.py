@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bough.compile.run.gate import Gate, Maker, Pile, Signature, make_gate, make_maker
+from bough.compile.run.gate import Gate, Maker, Signature, WorkQueue, make_gate, make_maker
 
 
 class Opened(NamedTuple):
@@ -25,8 +25,8 @@ class Code(Protocol):
     def is_shared(self) -> bool:
         """May several threads use one gate at once?"""
 
-    def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
-        """A gate to all rows of some arrays, or to those that it takes from the pile."""
+    def open(self, signature: Signature, queue: WorkQueue | None = None) -> Opened:
+        """A gate to all rows of some arrays, or to those that it takes from the queue."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +42,23 @@ class NativeCode:
     """`int64_t entry(void **arrays, int64_t batch, void *context)` in memory.
 
     `owner` keeps it there. Code that needs scratch memory gives `new_context`, which returns the
-    address of a fresh context and what keeps it alive; each running call has its own. Inputs that are `felt` (see
-    `graph.felt`) are not looked at, where the results are.
+    address of a fresh context and what keeps it alive; each running call has its own. Inputs that are `unchecked` (see
+    `graph.passes.unchecked_inputs`) are not checked where the results are.
     """
 
     address: int
     owner: Any = None
     new_context: Callable[[], tuple[int, Any]] | None = None
-    felt: frozenset[int] = frozenset()
+    unchecked: frozenset[int] = frozenset()
 
     @property
     def is_shared(self) -> bool:
         return self.new_context is None
 
-    def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
+    def open(self, signature: Signature, queue: WorkQueue | None = None) -> Opened:
         context, memory = self.new_context() if self.new_context else (0, None)
-        signature, keep = replace(signature, felt=self.felt), (self, memory, pile)
-        gate = make_gate(signature, self.address, context, pile, keep)
+        signature, keep = replace(signature, unchecked=self.unchecked), (self, memory, queue)
+        gate = make_gate(signature, self.address, context, queue, keep)
         alone = not signature.batched and bool(signature.outputs)
         return Opened(gate, make_maker(signature, self.address, context, keep) if alone else None)
 

@@ -15,10 +15,10 @@
 %Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, ptr, i64, [0 x %Shape] }
 ; 0 entry, 1 context, 2 arrays, 3 inputs among them, 4 batched (0 or 1), 5 bytes of a number, 6 ndarray type,
 ; 7 dtype, 8 whether to check outputs, 9 rows to handle at once, 10 None, 11 numpy's number of the dtype,
-; 12 null or the pile of rows that several threads take from, 13 a bit for each input that need not be checked, 14 shapes
-%Pile = type { i64, i64, i64, ptr }
-; first row that is left, rows to take at once, helpers, and for each of them its seat and the record that it works with
-%Seat = type { i32, i32, ptr, ptr, i64, i64 }
+; 12 null or the queue of rows that several threads take from, 13 a bit for each input that need not be checked, 14 shapes
+%Queue = type { i64, i64, i64, ptr }
+; first row that is left, rows to take at once, helpers, and for each of them its worker and the record that it works with
+%Worker = type { i32, i32, ptr, ptr, i64, i64 }
 ; 0 what goes on there (0 nothing, 1 work waits, 2 it is being done, 3 the helper is to leave), 1 whether the helper is
 ; asleep, 2 record, 3 pointers, 4 batch, 5 status
 
@@ -284,8 +284,8 @@ entry:
   %arrays = load i64, ptr %arrays.p
   %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
   %inputs = load i64, ptr %inputs.p
-  %felt.p = getelementptr %Record, ptr %record, i64 0, i32 13
-  %felt = load i64, ptr %felt.p
+  %unchecked.p = getelementptr %Record, ptr %record, i64 0, i32 13
+  %unchecked = load i64, ptr %unchecked.p
   br label %move
 move:
   %k = phi i64 [ 0, %entry ], [ %k.next, %move.on ]
@@ -296,10 +296,10 @@ move:
   %target = getelementptr ptr, ptr %moved, i64 %k
   store ptr %data, ptr %target
   %is.input = icmp slt i64 %k, %inputs
-  %felt.bits = lshr i64 %felt, %k
-  %is.felt = trunc i64 %felt.bits to i1
-  %is.unfelt = xor i1 %is.felt, true
-  %is.checked = and i1 %is.input, %is.unfelt
+  %unchecked.bits = lshr i64 %unchecked, %k
+  %is.unchecked = trunc i64 %unchecked.bits to i1
+  %is.doubtful = xor i1 %is.unchecked, true
+  %is.checked = and i1 %is.input, %is.doubtful
   br i1 %is.checked, label %check.input, label %move.on
 check.input:
   %size = call i64 @size_of(ptr %record, i64 %k)
@@ -342,20 +342,20 @@ bad.output:
   ret i64 3
 }
 
-; All rows, a few at a time, so that they are checked while they are in the cache; or, of a pile, those that no other
+; All rows, a few at a time, so that they are checked while they are in the cache; or, of a queue, those that no other
 ; thread takes.
 define internal i64 @run(ptr %record, ptr %pointers, i64 %batch) {
 entry:
   %at.once.p = getelementptr %Record, ptr %record, i64 0, i32 9
-  %pile.p = getelementptr %Record, ptr %record, i64 0, i32 12
-  %pile = load ptr, ptr %pile.p
-  %alone = icmp eq ptr %pile, null
-  %pile.rows.p = getelementptr %Pile, ptr %pile, i64 0, i32 1
-  %rows.p = select i1 %alone, ptr %at.once.p, ptr %pile.rows.p
+  %queue.p = getelementptr %Record, ptr %record, i64 0, i32 12
+  %queue = load ptr, ptr %queue.p
+  %alone = icmp eq ptr %queue, null
+  %queue.rows.p = getelementptr %Queue, ptr %queue, i64 0, i32 1
+  %rows.p = select i1 %alone, ptr %at.once.p, ptr %queue.rows.p
   %at.once = load i64, ptr %rows.p
   br i1 %alone, label %next, label %take
 take:
-  %taken = atomicrmw add ptr %pile, i64 %at.once monotonic
+  %taken = atomicrmw add ptr %queue, i64 %at.once monotonic
   br label %next
 next:
   %row = phi i64 [ 0, %entry ], [ %taken, %take ], [ %row.next, %go.on ]
@@ -376,21 +376,21 @@ bad:
   ret i64 %status
 }
 
-; With helpers: work is laid on their seats, done here as far as they leave any, and taken back where no one has begun.
+; With helpers: work is laid on their workers, done here as far as they leave any, and taken back where no one has begun.
 ; Nobody needs Python's lock for it. The worst status.
 define internal i64 @run_together(ptr %record, ptr %pointers, i64 %batch) {
 entry:
-  %pile.p = getelementptr %Record, ptr %record, i64 0, i32 12
-  %pile = load ptr, ptr %pile.p
-  %alone = icmp eq ptr %pile, null
+  %queue.p = getelementptr %Record, ptr %record, i64 0, i32 12
+  %queue = load ptr, ptr %queue.p
+  %alone = icmp eq ptr %queue, null
   br i1 %alone, label %single, label %count
 single:
   %only = call i64 @run(ptr %record, ptr %pointers, i64 %batch)
   ret i64 %only
 count:
-  %helpers.p = getelementptr %Pile, ptr %pile, i64 0, i32 2
+  %helpers.p = getelementptr %Queue, ptr %queue, i64 0, i32 2
   %helpers = load i64, ptr %helpers.p
-  %table.p = getelementptr %Pile, ptr %pile, i64 0, i32 3
+  %table.p = getelementptr %Queue, ptr %queue, i64 0, i32 3
   %table = load ptr, ptr %table.p
   br label %ask
 ask:
@@ -399,23 +399,23 @@ ask:
   br i1 %k.left, label %lay, label %work
 lay:
   %k.2 = shl i64 %k, 1
-  %seat.p = getelementptr ptr, ptr %table, i64 %k.2
-  %seat = load ptr, ptr %seat.p
-  %its.p = getelementptr ptr, ptr %seat.p, i64 1
+  %worker.p = getelementptr ptr, ptr %table, i64 %k.2
+  %worker = load ptr, ptr %worker.p
+  %its.p = getelementptr ptr, ptr %worker.p, i64 1
   %its = load ptr, ptr %its.p
-  %its.record = getelementptr %Seat, ptr %seat, i64 0, i32 2
+  %its.record = getelementptr %Worker, ptr %worker, i64 0, i32 2
   store ptr %its, ptr %its.record
-  %its.pointers = getelementptr %Seat, ptr %seat, i64 0, i32 3
+  %its.pointers = getelementptr %Worker, ptr %worker, i64 0, i32 3
   store ptr %pointers, ptr %its.pointers
-  %its.batch = getelementptr %Seat, ptr %seat, i64 0, i32 4
+  %its.batch = getelementptr %Worker, ptr %worker, i64 0, i32 4
   store i64 %batch, ptr %its.batch
-  store atomic i32 1, ptr %seat seq_cst, align 4
-  %asleep.p = getelementptr %Seat, ptr %seat, i64 0, i32 1
+  store atomic i32 1, ptr %worker seq_cst, align 4
+  %asleep.p = getelementptr %Worker, ptr %worker, i64 0, i32 1
   %asleep = load atomic i32, ptr %asleep.p seq_cst, align 4
   %sleeps = icmp ne i32 %asleep, 0
   br i1 %sleeps, label %wake, label %asked
 wake:
-  call void @wake(ptr %seat)
+  call void @wake(ptr %worker)
   br label %asked
 asked:
   %k.next = add i64 %k, 1
@@ -452,7 +452,7 @@ rest:                                                       ; it may have no cor
 on:
   br label %look
 finished:
-  %status.p = getelementptr %Seat, ptr %other, i64 0, i32 5
+  %status.p = getelementptr %Worker, ptr %other, i64 0, i32 5
   %status = load i64, ptr %status.p
   br label %settled
 settled:
@@ -465,14 +465,14 @@ done:
   ret i64 %worst
 }
 
-; What a helper does all its life: watch its seat for so many looks, sleep, do what is laid there.
-define i64 @serve(ptr %seat, i64 %patience) {
+; What a helper does all its life: watch its worker for so many looks, sleep, do what is laid there.
+define i64 @serve(ptr %worker, i64 %patience) {
 entry:
-  %asleep.p = getelementptr %Seat, ptr %seat, i64 0, i32 1
+  %asleep.p = getelementptr %Worker, ptr %worker, i64 0, i32 1
   br label %watch
 watch:
   %looks = phi i64 [ 0, %entry ], [ 0, %finished ], [ 0, %woken ], [ %looks.next, %again ]
-  %state = load atomic i32, ptr %seat acquire, align 4
+  %state = load atomic i32, ptr %worker acquire, align 4
   %idle = icmp eq i32 %state, 0
   br i1 %idle, label %patient, label %look
 patient:
@@ -484,31 +484,31 @@ again:
   br label %watch
 sleep:
   store atomic i32 1, ptr %asleep.p seq_cst, align 4
-  call void @sleep(ptr %seat)                               ; not at all if the seat is no longer empty
+  call void @sleep(ptr %worker)                               ; not at all if the worker is no longer empty
   br label %woken
 woken:
   store atomic i32 0, ptr %asleep.p seq_cst, align 4
   br label %watch
 look:
-  %begun = cmpxchg ptr %seat, i32 1, i32 2 seq_cst seq_cst
+  %begun = cmpxchg ptr %worker, i32 1, i32 2 seq_cst seq_cst
   %mine = extractvalue { i32, i1 } %begun, 1
   br i1 %mine, label %work, label %leave
 work:
-  %record.p = getelementptr %Seat, ptr %seat, i64 0, i32 2
+  %record.p = getelementptr %Worker, ptr %worker, i64 0, i32 2
   %record = load ptr, ptr %record.p
-  %pointers.p = getelementptr %Seat, ptr %seat, i64 0, i32 3
+  %pointers.p = getelementptr %Worker, ptr %worker, i64 0, i32 3
   %pointers = load ptr, ptr %pointers.p
-  %batch.p = getelementptr %Seat, ptr %seat, i64 0, i32 4
+  %batch.p = getelementptr %Worker, ptr %worker, i64 0, i32 4
   %batch = load i64, ptr %batch.p
   %status = call i64 @run(ptr %record, ptr %pointers, i64 %batch)
-  %status.p = getelementptr %Seat, ptr %seat, i64 0, i32 5
+  %status.p = getelementptr %Worker, ptr %worker, i64 0, i32 5
   store i64 %status, ptr %status.p
   br label %finished
 finished:
-  store atomic i32 0, ptr %seat seq_cst, align 4
+  store atomic i32 0, ptr %worker seq_cst, align 4
   br label %watch
 leave:
-  %now = load atomic i32, ptr %seat acquire, align 4
+  %now = load atomic i32, ptr %worker acquire, align 4
   %gone = icmp eq i32 %now, 3
   br i1 %gone, label %end, label %finished.not
 finished.not:                                               ; the work was taken back in time

@@ -2,7 +2,7 @@
 
 `gate(*inputs, *outputs)` returns a status: OK, or MISFIT when an argument is not exactly a C-contiguous array
 of the right dtype and shape (nothing is computed then), BAD_INPUT or BAD_OUTPUT for a non-finite number (one of an
-input that is `felt` is found in an output). The gate is native code (gate.ll) that reads numpy's array objects itself.
+input that is `unchecked` shows in an output). The gate is native code (gate.ll) that reads numpy's arrays itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Signature:
     dtype: np.dtype
     batched: bool
     is_checked: bool = True  # a result that is not finite ends the run
-    felt: frozenset[int] = frozenset()  # inputs that are seen in the results where they are not finite
+    unchecked: frozenset[int] = frozenset()  # inputs that are seen in the results where they are not finite
 
     def __post_init__(self) -> None:
         arrays = self.inputs + self.outputs
@@ -63,8 +63,8 @@ class Signature:
             raise ValueError(f"compiled functions work in float64 or float32, not in {self.dtype}")
 
 
-class Pile:
-    """The rows of a batch, from which several threads take some at a time: the memory that gate.ll calls %Pile."""
+class WorkQueue:
+    """The rows of a batch, from which several threads take some at a time: the memory that gate.ll calls %WorkQueue."""
 
     def __init__(self) -> None:
         self._words = (ctypes.c_int64 * 4)()
@@ -73,12 +73,12 @@ class Pile:
         self._table: Any = ()
 
     def fill(self, rows_at_once: int, helpers: int = 0) -> None:
-        """All rows are there again, for whoever calls a gate, and for the first of those who are seated."""
+        """All rows are there again, for whoever calls a gate, and for the first of the assigned workers."""
         words = self._words
         words[0], words[1], words[2] = 0, rows_at_once, helpers
 
-    def seat(self, places: Sequence[tuple[int, int]]) -> None:
-        """Who may help from now on: addresses of their seats and records."""
+    def assign(self, places: Sequence[tuple[int, int]]) -> None:
+        """The workers that help from now on: addresses of their memory and of their records."""
         words = [word for pair in places for word in pair]
         self._table = (ctypes.c_int64 * len(words))(*words)
         self._words[3] = ctypes.addressof(self._table)
@@ -92,10 +92,10 @@ class Pile:
 
 
 def make_gate(
-    signature: Signature, entry: int, context: int = 0, pile: Pile | None = None, keep: object = None
+    signature: Signature, entry: int, context: int = 0, queue: WorkQueue | None = None, keep: object = None
 ) -> Gate:
-    """A gate to the code at `entry`, for rows that it takes from the pile if there is one; `keep` lives as long."""
-    return _native_function("gate", _record(signature, entry, context, pile), keep)
+    """A gate to the code at `entry`, for rows that it takes from the queue if there is one; `keep` lives as long."""
+    return _native_function("gate", _record(signature, entry, context, queue), keep)
 
 
 def make_maker(signature: Signature, entry: int, context: int = 0, keep: object = None) -> Maker:
@@ -178,7 +178,7 @@ def record_of(gate: Gate) -> int | None:
 
 @cache
 def serve() -> Callable[[int, int], int] | None:
-    """`serve(seat, looks)`: what a helper does all its life, without Python's lock; None where it cannot be."""
+    """`serve(worker, looks)`: the loop of a worker thread, without the GIL; None where the system has no futex."""
     if not workers.are_possible():
         return None
     code = _gate_code("serve")
@@ -211,7 +211,7 @@ def _native_function(name: str, record: bytes, keep: object) -> Callable[..., An
 
 
 def python_gate(
-    signature: Signature, compute: Callable[[Sequence[np.ndarray]], None], pile: Pile | None = None
+    signature: Signature, compute: Callable[[Sequence[np.ndarray]], None], queue: WorkQueue | None = None
 ) -> Gate:
     """A gate to `compute(arrays)`, which fills the outputs among arrays that fit."""
     specs = signature.inputs + signature.outputs
@@ -235,10 +235,10 @@ def python_gate(
             return MISFIT
         if any(np.may_share_memory(x, y) for k, y in enumerate(arrays) if k >= n_inputs for x in arrays[:k]):
             return MISFIT
-        if pile is None:
+        if queue is None:
             return run(arrays)
         status = OK
-        while status == OK and (rows := pile.take()).start < lead[0]:
+        while status == OK and (rows := queue.take()).start < lead[0]:
             status = run([x[rows] for x in arrays])
         return status
 
@@ -297,7 +297,7 @@ def rows_at_once(signature: Signature) -> int:
     return max(1, min(CACHED_BYTES // max(1, row * WIDEST), MOST_STEPS)) * WIDEST
 
 
-def _record(signature: Signature, entry: int, context: int, pile: Pile | None = None) -> bytes:
+def _record(signature: Signature, entry: int, context: int, queue: WorkQueue | None = None) -> bytes:
     """The words of %Record in gate.ll."""
     arrays = signature.inputs + signature.outputs
     words = [entry, context, len(arrays), len(signature.inputs), int(signature.batched), signature.dtype.itemsize]
@@ -309,8 +309,8 @@ def _record(signature: Signature, entry: int, context: int, pile: Pile | None = 
         id(None),
         signature.dtype.num,
     ]
-    felt = sum(1 << k for k in signature.felt) if signature.is_checked else 0
-    words += [pile.address if pile else 0, felt]
+    unchecked = sum(1 << k for k in signature.unchecked) if signature.is_checked else 0
+    words += [queue.address if queue else 0, unchecked]
     for x in arrays:
         words += [x.size, len(x.shape), *x.shape, *[0] * (MAX_NDIM - len(x.shape))]
     return struct.pack(f"<{len(words)}Q", *words)

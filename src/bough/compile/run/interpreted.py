@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.compile.routine import Constants, Routine, Sizes, interpret
 from bough.compile.run.entry import Entry, Opened
-from bough.compile.run.gate import Pile, Signature, python_gate, python_maker
+from bough.compile.run.gate import Signature, WorkQueue, python_gate, python_maker
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class PythonCode:
     function: Callable[..., tuple[Any, ...]]
     is_shared: bool = True
 
-    def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
-        gate = python_gate(signature, partial(self._run, signature), pile)
+    def open(self, signature: Signature, queue: WorkQueue | None = None) -> Opened:
+        gate = python_gate(signature, partial(self._run, signature), queue)
         return Opened(gate, python_maker(signature, gate) if signature.outputs else None)
 
     def _run(self, signature: Signature, arrays: Sequence[np.ndarray]) -> None:

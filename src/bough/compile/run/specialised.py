@@ -113,7 +113,9 @@ def native_code(
     # one row is soon looked at; of a product the outputs are not those of the program
     of_rows = lanes > 1 and after is None
     return NativeCode(
-        code.address, code, felt=unchecked_inputs(drop_dead_code(twins.settle(program))) if of_rows else frozenset()
+        code.address,
+        code,
+        unchecked=unchecked_inputs(drop_dead_code(twins.settle(program))) if of_rows else frozenset(),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bough.compile import settings
 from bough.compile.run import workers
-from bough.compile.run.gate import OK, Gate, Pile, record_of, serve
+from bough.compile.run.gate import OK, Gate, WorkQueue, record_of, serve
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -28,10 +28,10 @@ PROBE_ROWS = 64
 class Batches:
     """Batches of one function, each on as many threads as its work is worth.
 
-    `gate` runs all rows of some arrays in this thread; `new_gate` makes one that takes its rows from a pile.
+    `gate` runs all rows of some arrays in this thread; `new_gate` makes one that takes its rows from a queue.
     """
 
-    def __init__(self, gate: Gate, new_gate: Callable[[Pile], Gate], most_rows: int) -> None:
+    def __init__(self, gate: Gate, new_gate: Callable[[WorkQueue], Gate], most_rows: int) -> None:
         self._gate, self._new_gate, self._most_rows = gate, new_gate, most_rows
         self._idle: list[Team] = []
         self._seconds_per_row = 0.0  # 0 = not known yet
@@ -43,7 +43,7 @@ class Batches:
 
     def is_short(self, batch: int) -> bool:
         """Is a batch not worth splitting?"""
-        return crew(batch * self._seconds_per_row, 2) < 2 if self._seconds_per_row else batch < PROBE_ROWS
+        return useful_threads(batch * self._seconds_per_row, 2) < 2 if self._seconds_per_row else batch < PROBE_ROWS
 
     def run(self, arrays: Sequence[np.ndarray], threads: int | None) -> int:
         """All rows of the arrays, on at most so many threads (None = the default); a status."""
@@ -61,7 +61,7 @@ class Batches:
             team = self._idle.pop()
         except IndexError:
             team = Team(self._new_gate, self._most_rows)
-        status = team.run(arrays, crew(len(arrays[0]) * self._seconds_per_row, threads))
+        status = team.run(arrays, useful_threads(len(arrays[0]) * self._seconds_per_row, threads))
         self._idle.append(team)  # not after an interrupt: another thread may still be at work for it
         return status
 
@@ -69,34 +69,34 @@ class Batches:
 class Team:
     """Gates to one function that share the rows of a batch. One batch at a time."""
 
-    def __init__(self, new_gate: Callable[[Pile], Gate], most_rows: int) -> None:
+    def __init__(self, new_gate: Callable[[WorkQueue], Gate], most_rows: int) -> None:
         self._new_gate, self._most_rows = new_gate, most_rows
-        self._pile = Pile()
+        self._queue = WorkQueue()
         self._gates: list[Gate] = []
         self._records: list[int | None] = []
-        self._seated: list[workers.Worker] = []
+        self._assigned: list[workers.Worker] = []
 
     def run(self, arrays: Sequence[np.ndarray], threads: int) -> int:
         """All rows of the arrays, by this thread and others; the worst status."""
         rows = rows_per_turn(len(arrays[0]), threads, self._most_rows)
         members = min(threads, -(-len(arrays[0]) // rows))
         while len(self._gates) < members:
-            self._gates.append(self._new_gate(self._pile))
+            self._gates.append(self._new_gate(self._queue))
             self._records.append(record_of(self._gates[-1]))
         native = serve()
         if native is not None and None not in self._records:
             return self._run_natively(arrays, rows, workers.take(members - 1, native))
-        self._pile.fill(rows)
+        self._queue.fill(rows)
         others = [_submit(gate, arrays) for gate in self._gates[1:members]]
         return max([self._gates[0](*arrays), *map(_status, others)])
 
     def _run_natively(self, arrays: Sequence[np.ndarray], rows: int, found: list[workers.Worker]) -> int:
         """With workers that need no Python: the gate itself puts work into their memory."""
         try:
-            if found != self._seated[: len(found)]:
-                self._pile.seat([(s.address, r or 0) for s, r in zip(found, self._records[1:], strict=False)])
-                self._seated = list(found)
-            self._pile.fill(rows, len(found))
+            if found != self._assigned[: len(found)]:
+                self._queue.assign([(s.address, r or 0) for s, r in zip(found, self._records[1:], strict=False)])
+                self._assigned = list(found)
+            self._queue.fill(rows, len(found))
             return self._gates[0](*arrays)
         finally:
             workers.give_back(found)
@@ -127,7 +127,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of its parent's threads
 
 
-def crew(seconds: float, most: int) -> int:
+def useful_threads(seconds: float, most: int) -> int:
     """How many threads finish so much work soonest, at most `most`.
 
     With k threads it takes seconds / k + WAKE_SECONDS (k - 1), which is least at k = sqrt(seconds / WAKE_SECONDS).

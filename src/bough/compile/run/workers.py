@@ -35,9 +35,9 @@ def platform_ir() -> str:
         pause = f"call void @{name}({kind}{value})"
     if are_possible():
         declared.append("declare i64 @syscall(i64, ...)")
-        head = f"%x = call i64 (i64, ...) @syscall(i64 {FUTEX[machine]}, ptr %seat, "
+        head = f"%x = call i64 (i64, ...) @syscall(i64 {FUTEX[machine]}, ptr %worker, "
         call = {"wake": head + "i32 129, i32 1)", "sleep": head + "i32 128, i32 0, ptr null)"}  # among threads only
-    lines = [f"define internal void @{name}(ptr %seat) {{\n {text}\n ret void\n}}" for name, text in call.items()]
+    lines = [f"define internal void @{name}(ptr %worker) {{\n {text}\n ret void\n}}" for name, text in call.items()]
     return "\n".join([*declared, f"define internal void @pause() alwaysinline {{\n {pause}\n ret void\n}}", *lines])
 
 

@@ -14,7 +14,7 @@ from bough.compile.run.cuda.arrays import view_of
 from bough.compile.run.cuda.gpu import the_gpu
 from bough.compile.run.cuda.launches import Launches, ProductLaunches
 from bough.compile.run.entry import Opened
-from bough.compile.run.gate import Pile, Signature, python_gate
+from bough.compile.run.gate import Signature, WorkQueue, python_gate
 
 AnyLaunches: TypeAlias = Launches | ProductLaunches
 
@@ -35,9 +35,9 @@ class GpuCode:
     ) -> GpuCode:
         return cls(name, inputs, outputs, partial(Launches, cache(program), inputs, outputs))
 
-    def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
+    def open(self, signature: Signature, queue: WorkQueue | None = None) -> Opened:
         """A gate to arrays on the host, which go to the GPU and come back."""
-        return Opened(python_gate(signature, partial(self._run, signature), pile))
+        return Opened(python_gate(signature, partial(self._run, signature), queue))
 
     def _run(self, signature: Signature, arrays: Sequence[np.ndarray]) -> None:
         gpu, count = the_gpu(), len(signature.inputs)
