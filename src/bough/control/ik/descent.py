@@ -141,9 +141,7 @@ class Descent:
         return moved, (after, pushed), wish
 
     def measured(self, ended: Ended, goals: Goals) -> Ended:
-        """The same with costs and errors that do without offsets."""
-        if not goals.offset.any():
-            return ended
+        """The same with costs and errors at its q, without offsets."""
         state = self.step(ended.q, goals._replace(offset=goals.offset * 0), self.begun(ended.q))[1][0]
         return ended._replace(cost=state[:, :, COST] + 0, error=state[:, :, SIZE] + 0)
 

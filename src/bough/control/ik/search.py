@@ -10,9 +10,10 @@ import numpy as np
 
 from bough.compile.executions import CPU, GPU
 from bough.compile.run.libraries import asarray, full, is_on_gpu
-from bough.control.ik.descent import Descent, Ended, chosen, numbered
+from bough.control.ik.descent import Descent, Ended, chosen, nowhere, numbered
 from bough.control.ik.objectives import Objective
 from bough.control.ik.problem import Array, Bounds, Goals, Hierarchy
+from bough.control.ik.refine import Refinement
 
 PATIENCE = 4  # times as many steps as a start has, for the nearest of those that failed
 POOL = 4096  # starts that are drawn for a wave on a GPU
@@ -47,6 +48,8 @@ class Search:
             self._approach(descent, best.q[rows], goals.of(rows), best, rows)
             if hierarchy.lower:
                 self._in_turn(descent, begin, goals, best, rows)
+                if hierarchy.levels > 1 and not descent.device.is_gpu:
+                    self._refine(descent, goals, best)
             elif not descent.device.is_gpu:
                 self._settle(descent, goals, best)
         return best, tried
@@ -93,6 +96,15 @@ class Search:
             offset[:, first:last] = error[:, first:last] * far
             first = last
         self._approach(descent, ended.q, some._replace(offset=offset), best, rows)
+
+    def _refine(self, descent: Descent, goals: Goals, best: Ended) -> None:
+        """Newton steps of lower priorities where some priority is not reached."""
+        rows = chosen(self._missed(best))
+        if not len(rows):
+            return
+        q = np.array([Refinement(descent.hierarchy, goals.of([r]), self.tolerance)(best.q[r]) for r in rows])
+        measured = descent.measured(nowhere(q, descent.hierarchy.levels)._replace(q=q), goals.of(rows))
+        best.merge(rows, measured, self.tolerance)
 
     def _drawn(self, q: Array, rng: np.random.Generator) -> Array:
         """Starts (rows, nq): all joints of one DoF are drawn anew, others (a floating base) stay.
