@@ -22,7 +22,7 @@ from bough.dynamics.placements import place_points
 from bough.errors import NumericalError
 from bough.joints import Mechanism, along, integrate_joint, joint_motion
 from bough.molecules.energy import AtomEnergy
-from bough.molecules.repulsion import Repulsion, Spheres, list_pairs, repel
+from bough.molecules.repulsion import SKIN, Repulsion, Spheres, have_moved, list_pairs, repel
 from bough.molecules.restraints import Distances, Places, Planes, RestraintEnergy, Turns, restrain
 from bough.molecules.sampling import KB, Settings, langevin
 from bough.molecules.thermal import THERMAL_VELOCITIES, thermal_velocities
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from bough.molecules.molecule import Molecule
 
 STAGES = 50  # temperatures of a schedule
-LISTED = 20  # steps between lists of pairs, as in CYANA: a pair that is missed for a moment does no harm
+LISTED = 20  # steps between lists of pairs at least, as in CYANA: a pair that is missed for a moment does no harm
 BATH = 20  # steps between friction and noise
 LONGEST_TURN = 0.2  # rad in a step; faster motions are slowed down as a whole
 STEP, ENERGY, CODE, KEEP, NOISE, DT = range(6)  # of `Run.order`
@@ -120,12 +120,13 @@ def march(
             place_body(m, i, w)
         place_points(points, r.x, w)
         left = int(r.order[STEP])
-        if left % LISTED == 0 or s.pairs[0] == 0:
+        if s.pairs[0] == 0 or (left % LISTED == 0 and have_moved(s.listed, r.x, 0.5 * SKIN) == 1):
             count = list_pairs(s, pairs, r.x, cutoff)
             if count > len(pairs):
                 r.order[CODE] = FULL
                 return
             s.pairs[0] = count
+            s.listed[0:] = r.x
         r.F[0:] = 0.0
         r.order[ENERGY] = repel(s, pairs, r.x, r.F) + restrain(d, t, p, f, r.x, r.F)
         if left % BATH == 0:

@@ -16,7 +16,7 @@ from bough.compile.kernel import loop_kernel
 from bough.errors import NonFiniteError, SettingError
 from bough.molecules.restraints import add_force
 from bough.spatial import dot3, get3, scale3, sub3
-from bough.types import FloatArray, IntArray, Rows, Scalar
+from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
 
 if TYPE_CHECKING:
     from bough.molecules.molecule import Molecule
@@ -32,8 +32,10 @@ class Spheres(NamedTuple):
     group: IntArray  # (atoms,)
     first: IntArray  # (atoms + 1,)
     excluded: IntArray  # atoms of a higher number that are up to three bonds away
-    head: IntArray  # (cells,) scratch: the first atom of a cell
-    following: IntArray  # (atoms,) scratch: the next atom of the same cell
+    cell: IntArray  # (atoms,) scratch: the cell of each atom
+    start: IntArray  # (cells + 2,) scratch: where atoms of cell k - 1 start in `order`
+    order: IntArray  # (atoms,) scratch: atoms by cell
+    sorted: FloatArray  # (atoms, 4) scratch: their positions, and radii with half the skin
     listed: FloatArray  # (atoms, 3) where atoms were when pairs were listed
     pairs: IntArray  # (1,) how many are listed
     stiffness: FloatArray  # (1,) kJ/mol/nm^2
@@ -57,8 +59,9 @@ class Repulsion:
         self.cutoff = 2.0 * scale * float(atoms.radii.max()) + SKIN
         self.spheres = Spheres(
             scale * atoms.radii, np.ascontiguousarray(group, np.int64), np.cumsum([0, *map(len, near)]),
-            np.array([j for own in near for j in own], np.int64), np.full(CELLS * n + 64, -1), np.full(n, -1),
-            np.full((n, 3), np.inf), np.zeros(1, np.int64), np.array([float(stiffness)]),
+            np.array([j for own in near for j in own], np.int64), np.zeros(n, np.int64),
+            np.zeros(CELLS * n + 64, np.int64), np.zeros(n, np.int64), np.zeros((n, 4)), np.full((n, 3), np.inf),
+            np.zeros(1, np.int64), np.array([float(stiffness)]),
         )  # fmt: skip
         self.listed_pairs = np.zeros((max(64, 16 * n), 2), np.int64)
 
@@ -124,29 +127,60 @@ def list_pairs(s: Spheres, pairs: Rows, x: Rows, cutoff: Scalar) -> int:
         high = (max(high[0], x[k, 0]), max(high[1], x[k, 1]), max(high[2], x[k, 2]))
     edge = cutoff
     nx, ny, nz = cells(low, high, edge)
-    while float(nx) * float(ny) * float(nz) > len(s.head):
+    while float(nx) * float(ny) * float(nz) > len(s.start) - 2:
         edge = 1.26 * edge
         nx, ny, nz = cells(low, high, edge)
-    for k in range(nx * ny * nz):
-        s.head[k] = -1
-    for k in range(n):
-        i, j, l = int((x[k, 0] - low[0]) / edge), int((x[k, 1] - low[1]) / edge), int((x[k, 2] - low[2]) / edge)
-        cell = (i * ny + j) * nz + l
-        s.following[k] = s.head[cell]
-        s.head[cell] = k
+    sort_by_cell(s, x, low, edge, (nx, ny, nz))
     count = 0
-    for k in range(n):
-        i, j, l = int((x[k, 0] - low[0]) / edge), int((x[k, 1] - low[1]) / edge), int((x[k, 2] - low[2]) / edge)
-        for a in range(max(i - 1, 0), min(i + 2, nx)):
+    for p in range(n):
+        c = s.cell[s.order[p]]
+        column, l = c // nz, c % nz
+        i, j = column // ny, column % ny
+        below, above = max(l - 1, 0), min(l + 1, nz - 1)
+        # cells of a column are contiguous; of two atoms, the one whose column comes first finds the other
+        count = scan(s, pairs, count, p, p + 1, s.start[column * nz + above + 2])
+        for a in range(i, min(i + 2, nx)):
             for b in range(max(j - 1, 0), min(j + 2, ny)):
-                for c in range(max(l - 1, 0), min(l + 2, nz)):
-                    other = s.head[(a * ny + b) * nz + c]
-                    while other > k:  # a cell lists its atoms from the last to the first
-                        if is_pair(s, x, k, other) == 1:
-                            if count < len(pairs):
-                                pairs[count, 0], pairs[count, 1] = k, other
-                            count += 1
-                        other = s.following[other]
+                if a > i or b > j:
+                    k = (a * ny + b) * nz
+                    count = scan(s, pairs, count, p, s.start[k + below + 1], s.start[k + above + 2])
+    return count
+
+
+@loop_kernel
+def sort_by_cell(s: Spheres, x: Rows, low: Vector, edge: Scalar, shape: tuple[int, int, int]) -> None:
+    """Fill `order` and `sorted`; atoms of cell k are those from start[k + 1] to start[k + 2]."""
+    nx, ny, nz = shape
+    for k in range(nx * ny * nz + 2):
+        s.start[k] = 0
+    for k in range(len(x)):
+        i, j, l = int((x[k, 0] - low[0]) / edge), int((x[k, 1] - low[1]) / edge), int((x[k, 2] - low[2]) / edge)
+        s.cell[k] = (i * ny + j) * nz + l
+        s.start[s.cell[k] + 1] += 1
+    for k in range(nx * ny * nz):
+        s.start[k + 1] += s.start[k]
+    s.start[nx * ny * nz + 1] = len(x)
+    for k in range(len(x) - 1, -1, -1):
+        s.start[s.cell[k] + 1] -= 1
+        p = s.start[s.cell[k] + 1]
+        s.order[p] = k
+        s.sorted[p, 0], s.sorted[p, 1], s.sorted[p, 2] = x[k, 0], x[k, 1], x[k, 2]
+        s.sorted[p, 3] = s.radius[k] + 0.5 * SKIN
+
+
+@loop_kernel
+def scan(s: Spheres, pairs: Rows, count: int, p: int, first: int, last: int) -> int:
+    """Add pairs of the atom at place p with those at places from first to last, and return how many there are."""
+    y, radius = get3(s.sorted, p), s.sorted[p, 3]
+    for t in range(first, last):
+        gap = sub3(y, get3(s.sorted, t))
+        reach = radius + s.sorted[t, 3]
+        if dot3(gap, gap) < reach * reach:
+            i, j = min(s.order[p], s.order[t]), max(s.order[p], s.order[t])
+            if is_pair(s, i, j) == 1:
+                if count < len(pairs):
+                    pairs[count, 0], pairs[count, 1] = i, j
+                count += 1
     return count
 
 
@@ -162,11 +196,9 @@ def cells(
 
 
 @loop_kernel
-def is_pair(s: Spheres, x: Rows, i: int, j: int) -> int:
-    """Whether atoms are close, of different groups and more than three bonds apart."""
-    gap = sub3(get3(x, i), get3(x, j))
-    reach = s.radius[i] + s.radius[j] + SKIN
-    if dot3(gap, gap) >= reach * reach or (s.group[i] == s.group[j]):
+def is_pair(s: Spheres, i: int, j: int) -> int:
+    """Whether atoms i < j are of different groups and more than three bonds apart."""
+    if s.group[i] == s.group[j]:
         return 0
     for k in range(s.first[i], s.first[i + 1]):
         if s.excluded[k] == j:

@@ -226,34 +226,55 @@ def add_force(F: Rows, i: int, f: Vector) -> None:
 @loop_kernel
 def hold_distance(d: Distances, k: int, x: Rows, F: Rows) -> Scalar:
     """d = S^(-1/6), S = sum of r^-6; dd/dx_i = d r^-8 / S (x_i - x_j) summed over the pairs of i."""
-    total, r2 = 0.0, 1.0
+    first, last = d.first[k], d.first[k + 1]
+    if last - first > 1:
+        return hold_ambiguous(d, k, x, F)
+    i, j = d.pair[first, 0], d.pair[first, 1]
+    gap = sub3(get3(x, i), get3(x, j))
+    value = math.sqrt(max(dot3(gap, gap), 1e-12))
+    d.value[k] = value
+    if value <= d.bound[k, 1] and value >= d.bound[k, 0]:
+        return 0.0
+    energy, slope = violation(d, k, value)
+    f = scale3(-slope / value, gap)
+    add_force(F, i, f)
+    add_force(F, j, scale3(-1.0, f))
+    return energy
+
+
+@loop_kernel
+def hold_ambiguous(d: Distances, k: int, x: Rows, F: Rows) -> Scalar:
+    total = 0.0
     for j in range(d.first[k], d.first[k + 1]):
         gap = sub3(get3(x, d.pair[j, 0]), get3(x, d.pair[j, 1]))
         r2 = max(dot3(gap, gap), 1e-12)
         total += 1.0 / (r2 * r2 * r2)
-    value = math.sqrt(r2)
-    if d.first[k + 1] - d.first[k] > 1:
-        value = math.exp(-math.log(total) / 6.0)
+    value = math.exp(-math.log(total) / 6.0)
     d.value[k] = value
-    over = value - d.bound[k, 1]
-    sign = 1.0
-    if over < 0.0:
-        over = d.bound[k, 0] - value
-        sign = -1.0
-    if over <= 0.0:
+    energy, slope = violation(d, k, value)
+    if slope == 0.0:
         return 0.0
-    stiffness, linear = d.bound[k, 2], d.bound[k, 3]
-    slope = stiffness * min(over, linear)
-    energy = 0.5 * stiffness * over * over
-    if over > linear:
-        energy = stiffness * linear * (over - 0.5 * linear)
     for j in range(d.first[k], d.first[k + 1]):
         gap = sub3(get3(x, d.pair[j, 0]), get3(x, d.pair[j, 1]))
         r2 = max(dot3(gap, gap), 1e-12)
-        f = scale3(-sign * slope * value / (total * r2 * r2 * r2 * r2), gap)
+        f = scale3(-slope * value / (total * r2 * r2 * r2 * r2), gap)
         add_force(F, d.pair[j, 0], f)
         add_force(F, d.pair[j, 1], scale3(-1.0, f))
     return energy
+
+
+@loop_kernel
+def violation(d: Distances, k: int, value: Scalar) -> tuple[Scalar, Scalar]:
+    """The energy of a distance outside its bounds, and its slope with respect to the distance."""
+    over, sign = value - d.bound[k, 1], 1.0
+    if over < 0.0:
+        over, sign = d.bound[k, 0] - value, -1.0
+    stiffness, linear = d.bound[k, 2], d.bound[k, 3]
+    over = max(over, 0.0)
+    energy = 0.5 * stiffness * over * over
+    if over > linear:
+        energy = stiffness * linear * (over - 0.5 * linear)
+    return energy, sign * stiffness * min(over, linear)
 
 
 @loop_kernel
