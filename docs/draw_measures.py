@@ -131,7 +131,7 @@ def draw(errors: np.ndarray, joints: np.ndarray, share: np.ndarray, ratio: np.nd
     panels[2].axhline(1.0, color=ink, lw=0.8)
     panels[2].set(xlabel="active joints, per cent", ylabel="time of a step / full step", title="when it is faster")
     panels[2].set_xticks([1, 10, 100], ["1", "10", "100"])
-    panels[2].set_yticks([0.1, 0.2, 0.5, 1.0], ["0.1", "0.2", "0.5", "1"])
+    panels[2].set_yticks([0.003, 0.01, 0.03, 0.1, 0.3, 1.0], ["0.003", "0.01", "0.03", "0.1", "0.3", "1"])
     for panel in panels:
         panel.minorticks_off()
         panel.grid(alpha=0.25)

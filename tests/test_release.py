@@ -13,6 +13,7 @@ import bough
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYTHONS = [name for name in PROJECT["classifiers"] if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", name)]
 CHANGES = (ROOT / "CHANGELOG.md").read_text()
 
 
@@ -29,6 +30,18 @@ def test_the_recipe_requires_what_the_package_does():
     run = (ROOT / "conda" / "meta.yaml").read_text().split("  run:\n")[1].split("\n\n")[0]
     required = {line.strip("- ").replace(" ", "") for line in run.splitlines()}
     assert required == {f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]}
+
+
+def test_badges_are_true():
+    badges = re.findall(
+        r"<text[^>]*>([^<]+)</text><text[^>]*>([^<]+)</text>", (ROOT / "docs" / "badges.svg").read_text()
+    )
+    found = dict(badges)
+    first, last = (name.rsplit(" ", 1)[1] for name in (PYTHONS[0], PYTHONS[-1]))
+    assert found["python"] == f"{first} to {last}"
+    assert found["licence"] == PROJECT["license"]
+    assert any(name.endswith(found["status"].capitalize()) for name in PROJECT["classifiers"])
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"][found["typing"]] is True
 
 
 def test_actions_are_pinned():
