@@ -134,6 +134,8 @@ def load_view_and_convert():
     assert model.limits.upper[2] == 2.0
     q, v = np.array([[0.3, -0.4, 0.5], [1.0, 2.0, 3.0]])
     expected = bough.Dynamics(model, general=True).placements(q)[model.frame("lift")]
+    welded = bough.load(URDF, weld={"lift": 0.5})
+    np.testing.assert_allclose(bough.Dynamics(welded, general=True).placement(q[:2], "lift"), expected, atol=1e-12)
     scene = bough.view.scene(model)
     body = int(model.frames.body[model.frame("lift")])
     own = np.eye(4)

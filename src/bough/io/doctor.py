@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import Unpack
 
-import numpy as np
-
 from bough.arguments import explained
 from bough.errors import BoughError, short
 from bough.io.description import BodySaid, Description
@@ -15,8 +13,7 @@ from bough.io.reading import LoadOptions, LoadSettings, build, describe, floated
 from bough.io.urdf import read_loosely
 from bough.io.xml import Document
 from bough.model import WORLD, Model
-from bough.spatial import inertia_matrix
-from bough.types import FloatArray
+from bough.model.parameters import standard
 
 SEVERITIES = ("error", "warning", "note")
 
@@ -81,25 +78,16 @@ def _tried(description: Description, options: LoadSettings) -> tuple[Description
 
 def _of_model(model: Model) -> Description:
     """The moving bodies of a model, with all that is welded to them."""
-    m = model.mechanism
     parents = [WORLD if up < 0 else model.body_names[up] for up in model.parent]
     bodies: list[BodySaid] = []
-    for joint, parent in zip(model.joints, parents, strict=True):
-        i = model.frames.body[model.frame(joint.body)]
-        mass, com, inertia = _about_com(m.inertia[i])
+    inertias = standard(model.inertias)
+    for joint, parent, (mass, com, inertia) in zip(model.joints, parents, inertias, strict=True):
         v = joint.v.start
         lower, upper, velocity, effort = (float(column[v]) for column in model.limits)
         body: BodySaid = {"name": joint.body, "parent": parent, "joint": joint.type, "joint_name": joint.name}
         body |= {"lower": lower, "upper": upper, "velocity": velocity, "effort": effort}
-        body |= {"mass": mass, "com": com, "inertia": inertia, "armature": float(m.armature[m.dof[i]])}
+        body |= {"mass": mass, "com": com, "inertia": inertia, "armature": float(model.armature[v])}
         bodies.append(body)
     notes = [f"{c.follower!r} mimics {c.leader!r}" for c in model.couplings]
     loops = [f"{c.kind} {c.name!r} closes a loop, which Dynamics leaves out" for c in model.closures]
     return Description(model.name, bodies, [], [*notes, *loops, *model.notes])
-
-
-def _about_com(I: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    mass = float(I[9])
-    c = I[6:9] / mass if mass > 0.0 else np.zeros(3)
-    J = inertia_matrix(I)
-    return mass, c, J - mass * (c @ c * np.eye(3) - np.outer(c, c))

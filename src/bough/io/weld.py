@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
@@ -10,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ModelError, UnknownNameError, short
-from bough.io.description import BodySaid, Description, Place, joint_name
+from bough.io.description import BodySaid, Description, joint_name
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model import unknown
-from bough.model.bodies import EYE, placement, planar_frame
-from bough.spatial import quaternion_matrix
-from bough.types import FloatArray
+from bough.model.bodies import EYE, placement
+from bough.model.edit import joint_placement
 
 Weld: TypeAlias = Collection[str] | Mapping[str, npt.ArrayLike | None]
 
@@ -76,39 +74,12 @@ def _position(body: BodySaid, value: npt.ArrayLike) -> list[float]:
 def _fixed(body: BodySaid, q: list[float]) -> BodySaid:
     """The body welded where its joint stands at q."""
     R, p = placement(body.get("placement"))
-    turn, shift = _motion(body, q)
+    axis = {"axis": body["axis"]} if np.any(body.get("axis", 0.0)) else {}
+    turn, shift = joint_placement(body["joint"], np.array(q), **axis)
+    turn = EYE if np.allclose(turn, EYE, rtol=0.0, atol=1e-15) else turn  # exact zeros make cheaper code
     kept: BodySaid = {"name": body["name"], "parent": body["parent"], "joint": "fixed", "joint_name": joint_name(body)}
     for key in ("mass", "com", "inertia"):
         if key in body:
             kept[key] = body[key]
     kept["placement"] = (R @ turn, p + R @ shift)
     return kept
-
-
-def _motion(body: BodySaid, q: list[float]) -> Place:
-    """Where a joint takes its frame: rotation and displacement, in the joint frame at q = 0."""
-    joint, zero = body["joint"], np.zeros(3)
-    axis = np.asarray(body.get("axis", (0.0, 0.0, 1.0)), float)
-    axis = axis / (math.hypot(*axis.tolist()) or 1.0)
-    if joint in ("revolute", "continuous"):
-        return _turn(axis, q[0]), zero
-    if joint == "prismatic":
-        return EYE, q[0] * axis
-    if joint == "spherical":
-        return _quaternion(q), zero
-    if joint == "floating":
-        return _quaternion(q[3:]), np.array(q[:3])
-    if joint == "planar":
-        F = planar_frame(axis)
-        return F @ _turn(np.array([0.0, 0.0, 1.0]), q[2]) @ F.T, F @ [q[0], q[1], 0.0]
-    raise ModelError(f"weld: joints of type {joint!r} come in no file")
-
-
-def _turn(axis: FloatArray, angle: float) -> FloatArray:
-    s, c = math.sin(angle / 2), math.cos(angle / 2)
-    return _quaternion([*(s * axis).tolist(), c]) if angle else EYE
-
-
-def _quaternion(q: list[float]) -> FloatArray:
-    """The rotation of x y z w, of any length."""
-    return quaternion_matrix(np.array(q) / math.hypot(*q))

@@ -13,7 +13,7 @@ from bough.joints import JOINTS
 from bough.model.builder import Builder
 from bough.model.contents import Joint
 from bough.model.model import Model
-from bough.model.parameters import body_frames, check_shape, inverse, joint_frames, matrix, steps
+from bough.model.parameters import BodyFrames, body_frames, check_shape, inverse, joint_frames, matrix, steps
 from bough.model.write import fixed_frames, moving_parts
 from bough.types import FloatArray
 
@@ -39,10 +39,7 @@ def rebuilt(model: Model, welded: Mapping[str, FloatArray]) -> Model:
         T, i = part.T, int(own.body[j])
         body: dict[str, Any] = {"mass": part.mass, "com": part.com, "inertia": (part.inertia + part.inertia.T) / 2.0}
         if joint.name in welded:
-            step, T = drawn[id(welded[joint.name])], matrix(own.R[j], own.p[j])
-            for _ in JOINTS[joint.type]:
-                T, i = step[i] @ T, int(m.parent[i])
-            T = inverse(up[j]) @ T
+            T = inverse(up[j]) @ _placed(model, j, own, drawn[id(welded[joint.name])])
         else:
             body |= _options(model, joint) | {"axis": part.axes if joint.type == "universal" else part.axes[0]}
             if joint.type == "helical":
@@ -57,6 +54,22 @@ def rebuilt(model: Model, welded: Mapping[str, FloatArray]) -> Model:
         )
     builder.notes += model.notes
     return builder.build()
+
+
+def _placed(model: Model, j: int, own: BodyFrames, step: FloatArray) -> FloatArray:
+    """(4, 4): the frame of joint j's body in the laid frame of the body that carries it; `step` as of `steps`."""
+    T, i = matrix(own.R[j], own.p[j]), int(own.body[j])
+    for _ in JOINTS[model.joints[j].type]:
+        T, i = step[i] @ T, int(model.mechanism.parent[i])
+    return T
+
+
+def joint_placement(kind: str, q: FloatArray, **options: Any) -> tuple[FloatArray, FloatArray]:
+    """(R, p) of the body of a joint at q, in the frame where it is at q = 0; `options` as of `add_body`."""
+    builder = Builder("joint", check=False)
+    builder.add_body("body", joint=kind, mass=1.0, inertia=np.eye(3), **options)
+    model = builder.build()
+    return _orthonormal(_placed(model, 0, body_frames(model), steps(model, q)))
 
 
 def _options(model: Model, joint: Joint) -> dict[str, Any]:
