@@ -66,7 +66,7 @@ def run(
         for section in wanted:
             try:
                 rows = measured(section)
-            except (BoughError, ImportError) as error:  # no card, or a library that is not here
+            except (BoughError, ImportError) as error:  # no GPU, or a library that is not here
                 if sections:
                     raise
                 rows = [left_out(section, str(error))]

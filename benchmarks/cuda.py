@@ -1,4 +1,4 @@
-"""A card: evaluations per second of large batches, everything included; then motion, control and peers.
+"""A GPU: evaluations per second of large batches, everything included; then motion, control and peers.
 
 Results are compared with the CPU's general code, or the interpreted kernel where there is no compiler, before timing.
 """
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import card_contacts, card_motion, card_peers, reaching
+from benchmarks import gpu_contacts, gpu_motion, gpu_peers, reaching
 from benchmarks.absent import Sought, robot_file
 from benchmarks.dynamics import G1
 from bough import zoo
@@ -61,10 +61,11 @@ def own() -> list[Timing]:
 
 PARTS = {
     "own": own,
-    "motion": card_motion.rows,
+    "motion": gpu_motion.rows,
     "reaching": reaching.on_gpu,
-    "peers": card_peers.rows,
-    "contacts": card_contacts.rows,
+    "peers": gpu_peers.rows,
+    "contacts": gpu_contacts.rows,
+    "steps": gpu_contacts.alone,
 }
 
 
@@ -100,7 +101,7 @@ def measured(case: Case, dtype: np.dtype, batch: int) -> Timing:
     """The time of one configuration, in the better layout."""
     best: tuple[float, str, CudaFunction] | None = None
     for layout in LAYOUTS:
-        f = on_the_card(case, layout)
+        f = on_gpu(case, layout)
         inputs = states(case, f, dtype)
         check(case, f, [x[:4] for x in inputs], dtype, layout)
         turns = [[tiled(np.roll(x, by, axis=0), batch, layout) for x in inputs] for by in (0, 1)]
@@ -117,7 +118,7 @@ def measured(case: Case, dtype: np.dtype, batch: int) -> Timing:
     )
 
 
-def on_the_card(case: Case, layout: Layout) -> CudaFunction:
+def on_gpu(case: Case, layout: Layout) -> CudaFunction:
     return bind(case.routine, Constants(case.constants, lambda: case.folded, mark_limbs), case.sizes, layout)
 
 
@@ -175,7 +176,7 @@ def timed(f: CudaFunction, turns: list[list[Any]]) -> float:
 
 
 def about(seconds: float, layout: str, f: CudaFunction, dtype: np.dtype, batch: int) -> str:
-    """Evaluations per second, the form that was chosen, and shares of the card's limits."""
+    """Evaluations per second, the form that was chosen, and shares of the limits of the GPU."""
     torch: Any = import_module("torch")
     properties = torch.cuda.get_device_properties(0)
     launches = launches_of(f)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cuda import LAYOUTS, TOLERANCE, Case, cases, launches_of, models, on_the_card, states, tiled, timed
+from benchmarks.cuda import LAYOUTS, TOLERANCE, Case, cases, launches_of, models, on_gpu, states, tiled, timed
 from bough.compile.emit.cuda import Layout
 from bough.compile.run.cuda.gpu import the_gpu
 from bough.dynamics import Dynamics
@@ -25,7 +25,7 @@ BATCH = 262_144
 
 def kernel(case: Case, dtype: np.dtype, layout: Layout) -> dict[str, Any]:
     """Rates of the rule's form, in M/s, and of all forms in all blocks."""
-    f = on_the_card(case, layout)
+    f = on_gpu(case, layout)
     inputs = [tiled(x, BATCH, layout) for x in states(case, f, dtype)]
     seconds = timed(f, inputs)
     chosen, about = launches_of(f).choice(dtype, BATCH)

@@ -1,8 +1,8 @@
-"""Forward dynamics of other libraries on the same card: MJX, MuJoCo Warp, Newton and frax, where they are installed.
+"""Forward dynamics of other libraries on the same GPU: MJX, MuJoCo Warp, Newton and frax, where they are installed.
 
 Each is given the same states as ours and must find the same accelerations before it is timed, at a small and a large
 batch; its better one stands beside our better one. Two batches of states are computed in turn. Products of matrices in
-JAX are asked for in full single precision: by default a card rounds them to ten bits, with which some find no
+JAX are asked for in full single precision: by default a GPU rounds them to ten bits, with which some find no
 acceleration at all.
 """
 
@@ -117,12 +117,12 @@ def mjx(model: Model) -> Timing:
     """MuJoCo's forward pass in JAX."""
     jax = _jax()
     library: Any = import_module("mujoco.mjx")
-    on_card, known = library.put_model(mujoco_twin(model)), states(model)
+    on_device, known = library.put_model(mujoco_twin(model)), states(model)
 
     def state(q: Any, v: Any, tau: Any) -> Any:
-        return library.make_data(on_card).replace(qpos=q, qvel=v, qfrc_applied=tau)
+        return library.make_data(on_device).replace(qpos=q, qvel=v, qfrc_applied=tau)
 
-    forward = jax.jit(jax.vmap(lambda d: library.forward(on_card, d).qacc))
+    forward = jax.jit(jax.vmap(lambda d: library.forward(on_device, d).qacc))
 
     def runs() -> Iterator[tuple[int, Run]]:
         for batch in BATCHES:
@@ -143,7 +143,7 @@ def mujoco_warp(model: Model) -> Timing:
     warp: Any = import_module("warp")
     library: Any = import_module("mujoco_warp")
     twin, known = mujoco_twin(model), states(model)
-    on_card = library.put_model(twin)
+    on_device = library.put_model(twin)
 
     def runs() -> Iterator[tuple[int, Run]]:
         for batch in BATCHES:
@@ -154,7 +154,7 @@ def mujoco_warp(model: Model) -> Timing:
                 for given in turns:
                     for array, x in zip((data.qpos, data.qvel, data.qfrc_applied), given, strict=True):
                         warp.copy(array, x)
-                    library.forward(on_card, data)
+                    library.forward(on_device, data)
 
             yield batch, partial(_launch, graph(warp, forward), data.qacc)
 
@@ -193,18 +193,18 @@ def newton(model: Model) -> Timing:
         for batch in (BATCHES[0] // 4, BATCHES[0]):
             all_of_them = library.ModelBuilder()
             all_of_them.replicate(one, batch)
-            on_card = all_of_them.finalize()
-            solver = library.solvers.SolverFeatherstone(on_card, angular_damping=0.0)
+            on_device = all_of_them.finalize()
+            solver = library.solvers.SolverFeatherstone(on_device, angular_damping=0.0)
             turns = []
             for (_, v, tau), (own, _, _) in zip(known.turns(batch), known.turns(batch, ours=True), strict=True):
-                state, control = on_card.state(), on_card.control()
+                state, control = on_device.state(), on_device.control()
                 R = Dynamics(model).placement(own.astype(float), base)[:, :3, :3]
                 v[:, 3:6] = np.einsum("bij,bj->bi", R, v[:, 3:6])
                 v[:, :3] += np.cross(v[:, 3:6], R @ center)  # of the centre of mass, in world axes
                 for array, x in ((state.joint_q, own), (state.joint_qd, v), (control.joint_f, tau)):
                     array.assign(x.ravel())
                 turns.append((state, control))
-            after = on_card.state()
+            after = on_device.state()
 
             def step(turns: Any = turns, after: Any = after, solver: Any = solver) -> None:
                 for state, control in turns:

@@ -25,10 +25,11 @@ from bough.dynamics import Dynamics
 from bough.errors import NumericalError, required
 from bough.io import load
 from bough.model import Model
-from bough.simulate import ContactPoint, Contacts, Ensemble
+from bough.simulate import ContactPoint, Contacts, Effect, Ensemble
 
 GROUP = "on a GPU, a step of 2 ms with four contact points, per robot"
 BATCHES = (8_192, 32_768)
+LARGE, STATES, SWEEPS = 65_536, 1024, 4
 DT, FRICTION, RADIUS = 2e-3, 0.8, 1e-3
 STIFFNESS, DAMPING = 200.0, 5.0
 SETTLED = 50  # steps after which heights are compared
@@ -60,13 +61,67 @@ def scenes() -> Iterator[Scene]:
         yield scene(g1, tuple(g1.body_names[i] for i in range(len(g1.parent)) if i not in set(g1.parent.tolist()))[:4])
 
 
-def scene(model: Model, points: tuple[str, ...]) -> Scene:
+def alone() -> list[Timing]:
+    """A large batch of ours: feet of a quadruped, corners of the soles of the others; with joint stops and without."""
+    path = robot_file(G1)
+    feet = Contacts(["lf_foot", "rf_foot", "lh_foot", "rh_foot"], friction=FRICTION, sweeps=SWEEPS)
+    scenes = [(zoo.quadruped(), feet), (zoo.humanoid(), soles("left_foot", "right_foot", 0.0))]
+    if path is not None:
+        scenes.append((load(path, floating_base=True), soles("left_ankle_roll_link", "right_ankle_roll_link", -0.03)))
+    effects: tuple[tuple[Effect, ...], ...] = ((), ("limits",))
+    return [
+        large(model, contacts, dtype, without)
+        for model, contacts in scenes
+        for without in effects
+        for dtype in ("float32", "float64")
+    ]
+
+
+def soles(left: str, right: str, height: float) -> Contacts:
+    corners = [(x, y, height) for x in (0.1, -0.05) for y in (0.03, -0.03)]
+    return Contacts(
+        [ContactPoint(foot, at) for foot in (left, right) for at in corners], friction=FRICTION, sweeps=SWEEPS
+    )
+
+
+def large(model: Model, contacts: Contacts, dtype: str, without: tuple[Effect, ...]) -> Timing:
+    """Robots that stand, with the time of the first call, kernels compiled or from the disk."""
+    torch: Any = import_module("torch")
+    q = standing(model, contacts)[np.arange(LARGE) % STATES]
+    state = [torch.asarray(x, dtype=getattr(torch, dtype), device="cuda") for x in (q, np.zeros((LARGE, model.nv)))]
+    start = perf_counter()
+    runs = Ensemble(model, *state, dt=DT, contacts=contacts, servo=(STIFFNESS, DAMPING), without=without)
+    motion = Motion(runs.step, lambda: runs.q[:, 2].cpu(), torch.cuda.synchronize)
+    motion.step(1)
+    motion.wait()
+    first, seconds = perf_counter() - start, timed(motion) / LARGE
+    if bool(runs.failed.any()):
+        raise NumericalError(f"{model.name}: {int(runs.failed.sum())} rows failed")
+    stops = "without stops" if without else "with stops"
+    note = f"{1e-6 / seconds:,.0f} M/s; first call {first:.1f} s; largest residual {float(runs.residual.max()):.0e} m/s"
+    points = f"{len(contacts.points)} points, {stops}, {dtype}"
+    return Timing(
+        f"on a GPU, a step of 2 ms of {LARGE:,} robots, per robot", model.name, points, {"bough": seconds}, note
+    )
+
+
+def standing(model: Model, contacts: Contacts) -> Any:
+    """States (STATES, nq) near the rest posture, the lowest point a millimetre above the ground."""
     rng = np.random.default_rng(1)
-    q = np.tile(model.rest_configuration, (1024, 1))
+    q = np.tile(model.rest_configuration, (STATES, 1))
     q[:, 7:] += rng.uniform(-0.1, 0.1, q[:, 7:].shape)
-    at = Dynamics(model).placements(q)[:, [model.frame(name) for name in points], 2, 3]
-    q[:, 2] += 1e-3 + RADIUS - at.min(axis=1)
-    return Scene(model, points, q)
+    places: Any = Dynamics(model).placements(q)
+    points: Any = contacts.points
+    heights = []
+    for point in points:
+        T = places[:, model.frame(point.frame)]
+        heights.append(T[:, 2, 3] + T[:, 2, :3] @ np.asarray(point.point) - point.radius)
+    q[:, 2] += 1e-3 - np.min(heights, axis=0)
+    return q
+
+
+def scene(model: Model, points: tuple[str, ...]) -> Scene:
+    return Scene(model, points, standing(model, Contacts([ContactPoint(name, radius=RADIUS) for name in points])))
 
 
 def rows() -> list[Timing]:
@@ -157,12 +212,14 @@ def mujoco_warp(scene: Scene, batch: int) -> Motion:
     library: Any = import_module("mujoco_warp")
     mujoco = required("mujoco", "bench", "this comparison")
     twin = mujoco.MjModel.from_xml_string(mjcf(scene))
-    on_card, data = library.put_model(twin), library.make_data(twin, nworld=batch, nconmax=8, njmax=64)
+    on_device, data = library.put_model(twin), library.make_data(twin, nworld=batch, nconmax=8, njmax=64)
     q = to_mujoco(scene.model, scene.repeated(batch))
-    library.step(on_card, data)  # compiles
-    library.reset_data(on_card, data)
+    library.step(on_device, data)  # compiles
+    library.reset_data(on_device, data)
     data.qpos.assign(q.astype(np.float32))
-    return Motion(_graph(warp, lambda: library.step(on_card, data)), lambda: data.qpos.numpy()[:, 2], warp.synchronize)
+    return Motion(
+        _graph(warp, lambda: library.step(on_device, data)), lambda: data.qpos.numpy()[:, 2], warp.synchronize
+    )
 
 
 def newton(scene: Scene, batch: int) -> Motion:
