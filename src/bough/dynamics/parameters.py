@@ -349,21 +349,21 @@ class WithParameters:
 
         Numbers that were examined once are not examined again.
         """
-        names, own, function = frozenset(self.parameters.inputs), tuple(self.parameters.own.values()), self.function
-        examined: list[bytes] = []
+        own, function, check = self.parameters.own, self.function, self.parameters.check is not False
+        names, examined = frozenset(own), list[bytes]()
 
         @wraps(method, updated=())
         def call(*inputs: Any, **named: Any) -> Any:
-            values = own
-            if named:
-                values = tuple(map(named.get, self.parameters.inputs, own)) if named.keys() <= names else ()
-            y = function.maker(*inputs, *values)
+            values = [named.get(name, x) for name, x in own.items()] if named else own.values()
+            y = function.maker(*inputs, *values) if names.issuperset(named) else None
             if y is None:
                 return method(*inputs, **named)
-            if named and self.parameters.check is not False and (now := [x.tobytes() for x in values]) != examined:
-                for name, value in named.items():
-                    self.parameters.examine(name, value)
-                examined[:] = now
+            if named and check:
+                numbers = [x.tobytes() for x in values]
+                if numbers != examined:
+                    for name, value in named.items():
+                        self.parameters.examine(name, value)
+                    examined[:] = numbers
             return y
 
         return call
