@@ -18,7 +18,8 @@ def programs(batch, seed, spread=1.0):
     groups = ["contact"] * HARD + ["task"] * SOFT + ["torque"] * TWO + ["cone"] * ONE
     columns = [sorted(rng.choice(N, 4, replace=False).tolist()) for _ in groups]
     rows = [Row(g, {c: (CONSTANT, 0, 0, 1.0) for c in some}) for g, some in zip(groups, columns, strict=True)]
-    blocks, at, numbers = laid_out(rows)
+    blocks, order, numbers = laid_out(rows)
+    at = {group: np.array([r for r, k in enumerate(order) if groups[k] == group]) for group in dict.fromkeys(groups)}
     a, inside = rng.normal(size=(batch, len(numbers))), rng.normal(size=(batch, N))
     A = dense(blocks, a)
     g = np.einsum("brn,bn->br", A, inside)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import bough
+from bough.compile.run.libraries import on_host
 from bough.control import Contact, CubicPath, Gains, LimitMonitor, Reference, WholeBody
 from bough.errors import MissingExtraError, NonFiniteError, OptionError, ShapeError, TaskError
+from gpu import a_gpu, to_gpu
 from opspace.mechanisms import two_arms
 
 pytest.importorskip("qpsolvers")
@@ -522,3 +524,31 @@ def test_the_residual_says_what_gave_way():
     fine, strained = (controller(0.0, np.array([0.1, 0.4, 0.7]), np.array([0.0, x, 0.0])) for x in (0.0, 3.0))
     assert fine.residual < 1e-6
     assert strained.residual > 100.0  # rad/s^2 that would have slowed the joint within dt
+
+
+@pytest.mark.native("compiles CUDA text")
+def test_on_a_gpu_as_on_the_cpu():
+    """An arm whose hand is held: alike where all constraints hold; where a joint is too fast, its bounds give way."""
+    model, posture = held_arm(), bough.opspace.posture()
+    rng = np.random.default_rng(0)
+    q = np.array([0.1, 0.4, 0.7]) + 0.1 * rng.normal(size=(9, 3))
+    v = 0.1 * rng.normal(size=(9, 3))
+    v[4, 1] = 3.0
+    controller = WholeBody(model, [posture], [Contact("hand", friction=0.5)], posture=q[0], general=True)
+    expected = controller(0.0, q, v)
+    with a_gpu():
+        other = WholeBody(model, [posture], [Contact("hand", friction=0.5)], posture=q[0], general=True)
+        found = other(0.0, to_gpu(q), to_gpu(v))
+        assert on_host(found.success).astype(bool).tolist() == expected.success.tolist()
+        assert on_host(found.conflicts[0]).astype(int).tolist() == [0] * 4 + [1] + [0] * 4
+        assert on_host(found.residual).max() < 1e-5
+        np.testing.assert_allclose(on_host(found.tau), expected.tau, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(on_host(found.forces["hand"]), expected.forces["hand"], rtol=2e-3, atol=1e-2)
+        np.testing.assert_allclose(on_host(found.error["contact(hand)"]), 0.0, atol=1e-12)
+        moved = q + 0.01
+        np.testing.assert_allclose(
+            on_host(other(0.0, to_gpu(moved), to_gpu(v)).error["contact(hand)"]),
+            controller(0.0, moved, v).error["contact(hand)"], atol=1e-12,
+        )  # fmt: skip
+        with pytest.raises(ShapeError, match="on a GPU q is float64"):
+            other(0.0, to_gpu(q[0]), to_gpu(v[0]))

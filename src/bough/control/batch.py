@@ -1,25 +1,29 @@
 """Whole-body programs of many robots at once, by the interior-point method with rows of the batch side by side.
 
 The rows of a program are: tasks, contacts and loops, DoFs without a motor (equations); torque limits, cones, bounds of
-qdd and largest forces (inequalities). Their numbers come from H, C and J in one compiled call. All priorities have the
-same rows: those above have ease 0 and keep what they have reached, those below have infinite ease.
+qdd and largest forces (inequalities). One compiled call writes all of a program from (q, v) and targets. All priorities
+have the same rows: those above have ease 0 and keep what they have reached, those below have infinite ease. The same
+code serves numpy arrays and tensors on a GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.executions import CompiledFunction, bind_arrays
+from bough.compile.executions import CPU, GPU, CompiledFunction, bind_arrays
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.control.interior_point import INTERIOR_POINT, Blocks, Tuning
+from bough.compile.run.libraries import asarray, full, is_on_gpu, library_of
+from bough.compile.scalar import larger
+from bough.control.interior_point import FIRST_STATE, INTERIOR_POINT, MEASURED, NEXT_STATE, Blocks, Tuning
 from bough.control.layout import Layout
 from bough.control.limits import AccelerationBounds
 from bough.control.requirements import Priority
-from bough.joints import Mechanism
+from bough.joints import Mechanism, difference_joint
 from bough.opspace import AimSet, TaskSet
 from bough.opspace.methods import Prepared
 from bough.opspace.sweeps.errors import Aims
@@ -34,8 +38,12 @@ FORCE = 100.0  # newtons: in this unit forces are about as large as acceleration
 FREE, FAR = 1e30, 1e9  # ease of a row that asks for nothing; a bound that is never met
 PROXIMAL, START, FLOOR, SHARE, CENTRE = 1e-4, 1e3, 0.1, 0.999, 1e-9
 CONSTANT, OF_H, OF_J = range(3)
+TASK, LOOSE, TORQUE, BOUND, MOST, ZERO = range(6)
+KINDS = {"task": TASK, "contact": TASK, "loose": LOOSE, "torque": TORQUE, "bound": BOUND, "most": MOST}
+SOFT_BOUND, SOFT_CONTACT, SMALL = 10.0, 1e3, 1e-4  # weights of what gives way, and of all variables then
 EQUATIONS = ("task", "contact", "loose", "motor")  # groups of rows, then those of inequalities
 TWO_SIDED = ("torque", "bound")
+GROUPS = (*EQUATIONS, *TWO_SIDED, "cone", "most")
 
 
 class Filling(NamedTuple):
@@ -47,14 +55,39 @@ class Filling(NamedTuple):
     factor: Rows
 
 
+class Ends(NamedTuple):
+    """What the sides of each row are made of: `kind` says which of the other numbers count."""
+
+    kind: Rows  # one of TASK to MOST
+    of: Rows  # row of tasks, or DoF
+    unit: Rows  # that the row is divided by
+    at: Rows  # coordinate of a joint with position limits, or -1
+    speed: Rows
+    lower: Rows
+    upper: Rows
+    rate: Rows  # (2,) 1 / horizon and 1 / dt
+
+
+class Law(NamedTuple):
+    """Gains of tasks (rows,) and of the posture (nv,)."""
+
+    stiffness: Rows
+    damping: Rows
+    pull: Rows
+    brake: Rows
+
+
 @kernel
 def fill_rows(
-    m: Mechanism, t: Seeds, p: JacobianPattern, g: Aims, f: Filling,
-    q: Rows, v: Rows, target: Rows, posture: Rows, qdd: Rows,
-    a: Rows, C: Rows, rate: Rows, bias: Rows, error: Rows, w: Workspace,
+    m: Mechanism, t: Seeds, p: JacobianPattern, g: Aims, f: Filling, e: Ends, u: Law,
+    q: Rows, v: Rows, target: Rows, posture: Rows, qdd: Rows, rest: Rows, reference: Rows,
+    a: Rows, low: Rows, high: Rows, z: Rows, C: Rows, need: Rows, error: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """The numbers a of a program, and C, J v, Jdot v and the errors of all rows of tasks."""
-    whole(m, t, p, g, q, v, target, posture, qdd, w.H_dense, C, w.J_dense, rate, bias, error, w)
+    """A program: numbers a and sides of its rows, centre z; and C, the accelerations that tasks need, their errors.
+
+    `reference` is the velocity and acceleration of tasks, and 1 where they have a target, else 0.
+    """
+    whole(m, t, p, g, q, v, target, posture, qdd, w.H_dense, C, w.J_dense, w.speed, w.bias, error, w)
     for k in range(len(f.matrix)):
         if f.matrix[k] == OF_H:
             a[k] = f.factor[k] * w.H_dense[f.row[k], f.column[k]]
@@ -62,22 +95,50 @@ def fill_rows(
             a[k] = f.factor[k] * w.J_dense[f.row[k], f.column[k]]
         else:
             a[k] = f.factor[k]
+    for r in range(len(need)):
+        law = u.damping[r] * (reference[0, r] - w.speed[r]) + reference[2, r] * u.stiffness[r] * error[r]
+        need[r] = reference[1, r] + law - w.bias[r]
+    for i in range(len(m.parent)):
+        difference_joint(m, i, q, rest, w.gap)
+    for i in range(len(z)):
+        z[i] = m.zero[0]
+        if i < len(v):
+            z[i] = u.pull[i] * w.gap[i] - u.brake[i] * v[i]
+    for r in range(len(e.kind)):
+        low[r], high[r], k, one = m.zero[0], m.zero[0], e.of[r], m.one[0]
+        if e.kind[r] == TASK:
+            low[r] = need[k]
+        elif e.kind[r] == LOOSE:
+            low[r] = -C[k]
+        elif e.kind[r] == TORQUE:
+            low[r], high[r] = -one - C[k] / e.unit[r], one - C[k] / e.unit[r]
+        elif e.kind[r] == MOST:
+            high[r] = one
+        elif e.kind[r] == BOUND:
+            slow, fast = -e.speed[r], e.speed[r]
+            if e.at[r] >= 0:
+                x = q[e.at[r]]
+                slow = larger(slow, (e.lower[r] - x) * e.rate[0])
+                fast = -larger(-fast, (x - e.upper[r]) * e.rate[0])
+            low[r], high[r] = (slow - v[k]) * e.rate[1] / e.unit[r], (fast - v[k]) * e.rate[1] / e.unit[r]
 
 
 FILL_ROWS = Routine(
     "whole_body",
     fill_rows,
-    inputs=WHOLE.inputs,
-    outputs={"a": "numbers"} | {name: WHOLE.outputs[name] for name in ("C", "rate", "bias", "error")},
-    work=dict(WHOLE.work) | {"H_dense": "nv nv", "J_dense": "rows nv"},
+    inputs=dict(WHOLE.inputs) | {"rest": "nq", "reference": "3 rows"},
+    outputs={"a": "numbers", "low": "sides", "high": "sides", "z": "n", "C": "nv", "need": "rows", "error": "rows"},
+    work=dict(WHOLE.work) | {"H_dense": "nv nv", "J_dense": "rows nv", "speed": "rows", "bias": "rows"},
 ).without("qdd")
 
 
 class Row(NamedTuple):
-    """A row of a program: its group, and {column: (matrix, row, column, factor)}."""
+    """A row of a program: its group, {column: (matrix, row, column, factor)}, the DoF or row of tasks, and its unit."""
 
     group: str
     entries: dict[int, tuple[int, int, int, float]]
+    of: int = 0
+    unit: float = 1.0
 
 
 class Answers(NamedTuple):
@@ -86,36 +147,56 @@ class Answers(NamedTuple):
     tau: FloatArray  # (batch, nv)
     qdd: FloatArray  # (batch, nv)
     forces: FloatArray  # (batch, rows of contacts)
-    rates: FloatArray  # (batch, rows of tasks and contacts) J qdd
+    left: FloatArray  # (batch, rows of tasks and contacts) what they need less what they get; 0 for rows not in use
     residual: FloatArray  # (batch,)
+    gave_way: Any  # (batch,) 0 nothing, 1 bounds of qdd, 2 contacts as well
 
 
 class BatchProgram:
-    """The programs of a layout: `rows` are given by group, and lie in blocks that have the same columns."""
+    """The programs of a layout, for arrays like `like`: of numpy, or on a GPU."""
 
     def __init__(
         self, tasks: TaskSet, aims: AimSet, layout: Layout, levels: list[Priority], bounds: AccelerationBounds,
-        matrices: CompiledFunction, general: bool,
+        law: Law, matrices: CompiledFunction, general: bool, like: Any,
     ) -> None:  # fmt: skip
-        self.layout, self.model, self.size = layout, tasks.model, tasks.size
+        self.layout, self.model, self.like, self.on_gpu = layout, tasks.model, like, is_on_gpu(like)
         self.levels = [(np.r_[level.rows], level.weight) for level in levels]
         self.task_rows = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in self.levels)]).astype(int)
-        nv = self.model.nv
         self.motors = np.setdiff1d(np.flatnonzero(self.model.actuated), layout.limited)  # without a torque limit
         self.scale = bounds.widths()
-        self.bounded, self.capped = np.flatnonzero(np.isfinite(self.scale)), np.flatnonzero(np.isfinite(layout.most))
         rows = list(self._rows(*self._patterns(matrices, aims)))
-        blocks, self.at, numbers = laid_out(rows)
-        n, count = nv + len(layout.rows), len(rows)
+        blocks, order, numbers = laid_out(rows)
+        ordered = [rows[k] for k in order]
+        self.at = {
+            group: np.array([r for r, row in enumerate(ordered) if row.group == group], np.int64) for group in GROUPS
+        }
+        self.unit = np.array([row.unit for row in ordered])
         limits = sum(2 if row.group in TWO_SIDED else 1 for row in rows if row.group not in EQUATIONS)
         tuning = Tuning(*(np.array([x]) for x in (0.0, 1.0, PROXIMAL, START, FLOOR, SHARE, CENTRE, max(1, limits))))
-        self.shape = n, count
-        sizes = {"n": n, "rows": count, "numbers": len(numbers), "widest": int(np.diff(blocks.row).max(initial=1))}
-        self.program = bind_arrays(INTERIOR_POINT, (blocks, tuning), sizes, execution="lanes")
+        self.n, self.count = self.model.nv + len(layout.rows), len(rows)
+        sizes = {"n": self.n, "rows": self.count, "numbers": len(numbers), "widest": int(np.diff(blocks.row).max())}
+        device = GPU if self.on_gpu else CPU
+        how: dict[str, Any] = {"device": device} if self.on_gpu else {"execution": "lanes"}
+        routines = (FIRST_STATE, NEXT_STATE, MEASURED) if self.on_gpu else (INTERIOR_POINT,)
+        self.solvers = [bind_arrays(routine, (blocks, tuning), sizes, **how) for routine in routines]
         table = Filling(*(np.array([x[k] for x in numbers], kind) for k, kind in enumerate((*(np.int64,) * 3, float))))
         constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, aims.arrays, table)
-        known = tasks.sizes | {"aims": aims.size, "numbers": len(numbers)}
-        self.fill = Prepared(FILL_ROWS, constants, known).bind(tasks, general)
+        known = tasks.sizes | {"aims": aims.size, "numbers": len(numbers), "n": self.n, "sides": self.count}
+        ends = self._ends(ordered, bounds)
+        self.fill = Prepared(FILL_ROWS, (*constants, ends, law), known).bind(tasks, general, device=device)
+
+    def _ends(self, rows: list[Row], bounds: AccelerationBounds) -> Ends:
+        places = dict(zip(bounds.v.tolist(), range(len(bounds.v)), strict=True))
+        at, lower, upper = np.full(len(rows), -1), np.full(len(rows), -FAR), np.full(len(rows), FAR)
+        for r, row in enumerate(rows):
+            if row.group == "bound" and row.of in places:
+                k = places[row.of]
+                at[r] = bounds.q[k]
+                lower[r], upper[r] = max(bounds.lower[k], -FAR), min(bounds.upper[k], FAR)
+        of, kind = np.array([row.of for row in rows]), np.array([KINDS.get(row.group, ZERO) for row in rows])
+        speed = np.minimum(bounds.speed[np.where(kind == BOUND, of, 0)], FAR)
+        rate = np.array([1.0 / bounds.horizon, 1.0 / bounds.dt])
+        return Ends(kind, of, self.unit, at, speed, lower, upper, rate)
 
     def _patterns(self, matrices: CompiledFunction, aims: AimSet) -> tuple[Any, Any]:
         """Which elements of H and J are not zero in some of three random states."""
@@ -135,50 +216,96 @@ class BatchProgram:
             held = {nv + k: (OF_J, r, i, -FORCE / unit) for k, r in enumerate(layout.rows.tolist()) if J[r, i]}
             return {int(c): (OF_H, i, int(c), 1.0 / unit) for c in np.flatnonzero(H[i])} | held
 
-        yield from (Row("task", rates(r)) for r in self.task_rows.tolist())
-        yield from (Row("contact", rates(r)) for r in layout.rows.tolist())
-        yield from (Row("loose", torque(i, 1.0)) for i in layout.loose.tolist())
-        yield from (Row("motor", torque(i, 1.0)) for i in self.motors.tolist())
-        yield from (Row("torque", torque(i, x)) for i, x in zip(layout.limited.tolist(), layout.effort, strict=True))
+        def constant(column: int, factor: float) -> dict[int, Any]:
+            return {column: (CONSTANT, 0, 0, factor)}
+
+        yield from (Row("task", rates(r), r) for r in self.task_rows.tolist())
+        yield from (Row("contact", rates(r), r) for r in layout.rows.tolist())
+        yield from (Row("loose", torque(i, 1.0), i) for i in layout.loose.tolist())
+        yield from (Row("motor", torque(i, 1.0), i) for i in self.motors.tolist())
+        limited = zip(layout.limited.tolist(), layout.effort.tolist(), strict=True)
+        yield from (Row("torque", torque(i, x), i, x) for i, x in limited)
         for side in layout.cone:
             size = np.linalg.norm(side)
             yield Row("cone", {int(c): (CONSTANT, 0, 0, side[c] / size) for c in np.flatnonzero(side)})
-        yield from (Row("bound", {i: (CONSTANT, 0, 0, 1.0 / self.scale[i])}) for i in self.bounded.tolist())
-        yield from (Row("most", {nv + k: (CONSTANT, 0, 0, FORCE / layout.most[k])}) for k in self.capped.tolist())
+        for i in np.flatnonzero(np.isfinite(self.scale)).tolist():
+            yield Row("bound", constant(i, 1.0 / self.scale[i]), i, self.scale[i])
+        for k in np.flatnonzero(np.isfinite(layout.most)).tolist():
+            yield Row("most", constant(nv + k, FORCE / layout.most[k]))
 
-    def solve(
-        self, a: FloatArray, C: FloatArray, need: FloatArray, pull: FloatArray, box: tuple[FloatArray, FloatArray],
-        small: Callable[[int], tuple[float, float]], threads: int | None = None,
-    ) -> Answers:  # fmt: skip
-        """Solutions of all robots, priority by priority; `small` gives the weights of qdd and of forces in each."""
-        (n, count), nv, at, layout = self.shape, self.model.nv, self.at, self.layout
-        low, high, ease = np.zeros((len(a), count)), np.zeros((len(a), count)), np.zeros(count)
-        low[:, at["task"]], low[:, at["contact"]] = need[:, self.task_rows], need[:, layout.rows]
-        low[:, at["loose"]], ease[at["motor"]] = -C[:, layout.loose], FREE
-        share = C[:, layout.limited] / layout.effort
-        low[:, at["torque"]], high[:, at["torque"]] = -1.0 - share, 1.0 - share
-        for side, limit in zip((low, high), box, strict=True):
-            side[:, at["bound"]] = np.clip(limit[:, self.bounded] / self.scale[self.bounded], -FAR, FAR)
-        high[:, at["most"]] = 1.0
-        z, first, residual = np.zeros((len(a), n)), 0, np.zeros(len(a))
-        z[:, :nv] = pull
+    def solve(self, filled: Any, small: Callable[[int], tuple[float, float]], soften: bool = False) -> Answers:
+        """Solutions of all robots, priority by priority; `filled` is what `fill` gives, but the errors.
+
+        `small` gives the weights of qdd and of forces in each priority. With `soften` bounds of qdd give way where all
+        constraints cannot hold, and where that is not enough, contacts.
+        """
+        found = self._stage(filled, small, 0)
+        for stage in (1, 2) if soften else ():
+            bad = found.residual > SOLVED
+            if not bad.any():
+                break
+            more = self._stage(filled, small, stage)
+            pick = self._xp.where
+            found = Answers(
+                *(pick(bad.reshape(-1, *(1,) * (x.ndim - 1)), y, x) for x, y in zip(found, more, strict=True))
+            )
+        return found
+
+    def _stage(self, filled: Any, small: Callable[[int], tuple[float, float]], stage: int) -> Answers:
+        (a, low, high, z, C, need), nv, at, layout = filled, self.model.nv, self.at, self.layout
+        ease, first, low, worst = self._ease(stage), 0, low + 0, full((len(a),), 0.0, self.like)
         for k, (rows, weight) in enumerate(self.levels):
             own = at["task"][first : first + len(rows)]
             ease[at["task"][:first]], ease[own], ease[at["task"][first + len(rows) :]] = 0.0, 1.0 / weight, FREE
-            joints, forces = small(k)
-            d = np.where(np.arange(n) < nv, joints, forces * FORCE**2)
-            x, g, report = self.program.with_status(a, low, high, ease, d, z, threads=threads)[0]
-            residual = np.maximum(residual, report.max(axis=1))
-            low[:, own], first = g[:, own], first + len(rows)
-        tau, rates = np.zeros((len(a), nv)), np.zeros((len(a), self.size))
-        tau[:, self.motors] = g[:, at["motor"]] + C[:, self.motors]
-        tau[:, layout.limited] = layout.effort * np.clip(g[:, at["torque"]] + share, -1.0, 1.0)
-        rates[:, self.task_rows], rates[:, layout.rows] = g[:, at["task"]], g[:, at["contact"]]
-        return Answers(tau, x[:, :nv], FORCE * x[:, nv:], rates, np.where(np.isfinite(residual), residual, np.inf))
+            joints, forces = (x + SMALL * (stage > 0) for x in small(k))
+            d = self._array(np.where(np.arange(self.n) < nv, joints, forces * FORCE**2))
+            x, g, report = self._solved((a, low, high, self._array(ease), d, z))
+            largest = self._xp.maximum(self._xp.maximum(report[:, 0], report[:, 1]), report[:, 2])
+            worst = self._xp.maximum(worst, largest)
+            low[:, self._index(own)], first = g[:, self._index(own)], first + len(rows)
+        tau, left = full((len(a), nv), 0.0, self.like), need * 0
+        free, limited, effort = self._index(self.motors), self._index(layout.limited), self._array(layout.effort)
+        tau[:, free] = g[:, self._index(at["motor"])] + C[:, free]
+        tau[:, limited] = effort * (g[:, self._index(at["torque"])] + C[:, limited] / effort).clip(-1.0, 1.0)
+        for group, some in (("task", self.task_rows), ("contact", layout.rows)):
+            left[:, self._index(some)] = need[:, self._index(some)] - g[:, self._index(at[group])]
+        worst = self._xp.where(self._xp.isfinite(worst), worst, worst * 0 + np.inf)
+        return Answers(tau, x[:, :nv], FORCE * x[:, nv:], left, worst, full((len(a),), stage, self.like, "int64"))
+
+    def _ease(self, stage: int) -> FloatArray:
+        """(rows,) of what gives way in a stage; loops never do."""
+        ease = np.zeros(self.count)
+        ease[self.at["motor"]] = FREE
+        if stage > 0:
+            ease[self.at["bound"]] = 1.0 / (SOFT_BOUND * self.unit[self.at["bound"]] ** 2)
+        if stage > 1:
+            touching = self.layout.touching - len(self.layout.loose)
+            ease[self.at["contact"][touching]] = 1.0 / SOFT_CONTACT
+        return ease
+
+    def _solved(self, program: tuple[Any, ...]) -> Any:
+        """x, A x and reports; on a GPU an iteration is a kernel."""
+        if not self.on_gpu:
+            return self.solvers[0].with_status(*program)[0]
+        first, following, measured = self.solvers
+        x, state, K0 = first.call(*program)
+        for _ in range(ITERATIONS):
+            x, state = following.call(*program, K0, x, state)
+        return (x, *measured.call(*program, x, state))
+
+    @property
+    def _xp(self) -> Any:
+        return import_module(library_of(self.like))
+
+    def _array(self, x: FloatArray) -> Any:
+        return asarray(x, self.like)
+
+    def _index(self, x: Any) -> Any:
+        return asarray(x, self.like, "int64")
 
 
-def laid_out(rows: list[Row]) -> tuple[Blocks, dict[str, Any], list[tuple[int, int, int, float]]]:
-    """Blocks of rows with equal columns, the places of the rows of each group, and all numbers in order."""
+def laid_out(rows: list[Row]) -> tuple[Blocks, list[int], list[tuple[int, int, int, float]]]:
+    """Blocks of rows with equal columns, which row comes where, and all numbers in order."""
     kinds = [(row.group not in EQUATIONS, row.group in TWO_SIDED, tuple(sorted(row.entries))) for row in rows]
     members: dict[Any, list[int]] = {}
     for k, kind in enumerate(kinds):
@@ -193,9 +320,6 @@ def laid_out(rows: list[Row]) -> tuple[Blocks, dict[str, Any], list[tuple[int, i
         first.append(len(column))
         row.append(row[-1] + len(some))
     order = [k for _, some in ordered for k in some]
-    groups = ("task", "contact", "loose", "motor", "torque", "cone", "bound", "most")
-    place = {k: at for at, k in enumerate(order)}
-    at = {group: np.array([place[k] for k, r in enumerate(rows) if r.group == group], np.int64) for group in groups}
     equations, two = sum(not kind[0] for kind in members), [int(kind[1]) for kind, _ in ordered]
     parts = (row, first, column, value, [equations], two, [ITERATIONS])
-    return Blocks(*(np.array(x, np.int64) for x in parts)), at, numbers
+    return Blocks(*(np.array(x, np.int64) for x in parts)), order, numbers

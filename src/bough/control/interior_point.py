@@ -351,6 +351,15 @@ def interior_point(
     begin(p, t, a, low, high, ease, d, z, x, w)
     for _ in range(p.iterations[0]):
         iterate(p, t, a, low, high, ease, d, z, x, w)
+    measure(p, t, a, low, high, ease, d, z, x, g, report, w)
+
+
+@kernel
+def measure(
+    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows,
+    x: Rows, g: Rows, report: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """g = A x and the report of x, slacks and multipliers."""
     report[GAP] = residuals(p, t, a, low, high, ease, d, z, x, w)
     report[VIOLATION], report[OPTIMALITY] = t.zero[0], t.zero[0]
     for i in range(len(x)):
@@ -364,6 +373,69 @@ def interior_point(
                 report[VIOLATION] = larger(report[VIOLATION], positive(w.g[r] - high[r] - ease[r] * w.lu[r]))
                 if p.two[b] == 1:
                     report[VIOLATION] = larger(report[VIOLATION], positive(low[r] - w.g[r] - ease[r] * w.ll[r]))
+
+
+# The same one iteration at a time, for executions that trace: a state is (y, su, sl, lu, ll), a column for each row
+
+
+@kernel
+def first_state(
+    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows,
+    x: Rows, state: Rows, K0: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """The start, and the part of K that stays."""
+    begin(p, t, a, low, high, ease, d, z, x, w)
+    put_state(p, t, state, w)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            K0[i, j] = t.zero[0]
+    copy_lower(w.K0, K0)
+
+
+@kernel
+def next_state(
+    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows, K0: Rows, x_before: Rows,
+    before: Rows, x: Rows, state: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """One iteration."""
+    copy_lower(K0, w.K0)
+    for i in range(len(x)):
+        x[i] = x_before[i]
+    get_state(p, t, ease, before, w)
+    iterate(p, t, a, low, high, ease, d, z, x, w)
+    put_state(p, t, state, w)
+
+
+@kernel
+def measured(
+    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows, x: Rows, state: Rows,
+    g: Rows, report: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """g and the report of a state."""
+    get_state(p, t, ease, state, w)
+    measure(p, t, a, low, high, ease, d, z, x, g, report, w)
+
+
+@kernel
+def get_state(p: Blocks, t: Tuning, ease: Rows, state: Rows, w: Workspace) -> None:
+    for r in range(state.shape[1]):
+        if r < p.row[p.equations[0]]:
+            w.weight[r] = t.one[0] / larger(ease[r], t.proximal[0])
+        w.y[r], w.su[r], w.sl[r], w.lu[r], w.ll[r] = state[0, r], state[1, r], state[2, r], state[3, r], state[4, r]
+
+
+@kernel
+def put_state(p: Blocks, t: Tuning, state: Rows, w: Workspace) -> None:
+    for b in range(len(p.value)):
+        for r in range(p.row[b], p.row[b + 1]):
+            for k in range(5):
+                state[k, r] = t.zero[0]
+            if b < p.equations[0]:
+                state[0, r] = w.y[r]
+            else:
+                state[1, r], state[3, r] = w.su[r], w.lu[r]
+                if p.two[b] == 1:
+                    state[2, r], state[4, r] = w.sl[r], w.ll[r]
 
 
 ROWS = (
@@ -387,12 +459,24 @@ ROWS = (
     "sl_inv",
 )
 CHANGES = ("dsu", "dsl", "dlu", "dll", "cu", "cl")
-INTERIOR_POINT = Routine(
-    "interior_point",
-    interior_point,
-    inputs={"a": "numbers", "low": "rows", "high": "rows", "ease": "rows", "d": "n", "z": "n"},
-    outputs={"x": "n", "g": "rows", "report": "3"},
-    work={name: "rows" for name in (*ROWS, *CHANGES)}
+INPUTS = {"a": "numbers", "low": "rows", "high": "rows", "ease": "rows", "d": "n", "z": "n"}
+WORK = (
+    {name: "rows" for name in (*ROWS, *CHANGES)}
     | {name: "n" for name in ("dx", "slope", "U", "V", "inverse")}
-    | {"K": "n n", "K0": "n n", "u": "widest"},
+    | {"K": "n n", "K0": "n n", "u": "widest"}
+)
+REPORT = {"g": "rows", "report": "3"}
+INTERIOR_POINT = Routine("interior_point", interior_point, inputs=INPUTS, outputs={"x": "n"} | REPORT, work=WORK)
+FIRST_STATE = Routine(
+    "interior_point_start", first_state, inputs=INPUTS, outputs={"x": "n", "state": "5 rows", "K0": "n n"}, work=WORK
+)
+NEXT_STATE = Routine(
+    "interior_point_iteration",
+    next_state,
+    inputs=INPUTS | {"K0": "n n", "x_before": "n", "before": "5 rows"},
+    outputs={"x": "n", "state": "5 rows"},
+    work=WORK,
+)
+MEASURED = Routine(
+    "interior_point_report", measured, inputs=INPUTS | {"x": "n", "state": "5 rows"}, outputs=REPORT, work=WORK
 )

@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.compile.executions import CompiledFunction
-from bough.control.batch import SOLVED, BatchProgram
+from bough.compile.run.libraries import asarray, full, is_on_gpu, library_of, on_host
+from bough.control.batch import SOLVED, BatchProgram, Law
 from bough.control.cones import cone_solver, minimise_in_cones
 from bough.control.contacts import Contact, Loop
 from bough.control.layout import Layout
@@ -119,17 +120,26 @@ class WholeBody:
         self.bounds = AccelerationBounds(model, dt, horizon)
         self.references = ReferenceSet(self.tasks, dict(references or {}), names, [held.name for held in self.held])
         self._levels = priorities_of(self.tasks, names, weights or {}, priorities or {})
-        self._posture_stiffness = np.where(model.actuated, posture_gains.stiffness, 0.0)
+        held_to = 0.0 if posture is None else posture_gains.stiffness
+        self._posture_stiffness = np.where(model.actuated, held_to, 0.0)
+        self._posture_rate = np.broadcast_to(np.asarray(posture_gains.rate, float), (model.nv,)).copy()
+        self._rest = model.neutral.copy() if self.posture is None else self.posture
         self._layouts: dict[tuple[str, ...], Layout] = {}
-        self._programs: dict[tuple[str, ...], BatchProgram] = {}
+        self._programs: dict[Any, BatchProgram] = {}
+        self._targets: Any = None  # on a GPU, and the contacts that are made there
+        self._made: tuple[str, ...] | None = None
         self._together = solver is None and cone == "pyramid"
         self._state = ControllerState(self.aims, [held.name for held in self.held])
 
     def __call__(self, t: float, q: Any, v: Any, contacts: Held = None) -> WholeBodyCommand:
         """The command at time t; `contacts` names the frames that hold now (all if none are named).
 
-        For one state, or for a batch of robots, of which row k is the same robot in every call.
+        For one state, or for a batch of robots, of which row k is the same robot in every call. Tensors on a GPU
+        (float64, the same contacts for all rows) give tensors; `conflicts` is then one tensor: 0 where nothing gave
+        way, 1 where bounds of qdd did, 2 where contacts did as well.
         """
+        if is_on_gpu(q):
+            return self._on_gpu(t, q, v, contacts)
         q, v = _numbers("q", q), _numbers("v", v)
         if q.shape == (self.model.nq,) and v.shape == (self.model.nv,):
             return self._command(0, t, q, v, self._layout(contacts))
@@ -166,6 +176,7 @@ class WholeBody:
         """Begin anew with robots that were put elsewhere, all rows by default: contacts hold where they are next."""
         count = len(self._state.target)
         self._state.forget([k for k in (range(count) if rows is None else rows) if 0 <= k < count])
+        self._made = None
 
     def _commands(
         self, t: float, q: FloatArray, v: FloatArray, layouts: list[Layout]
@@ -206,14 +217,13 @@ class WholeBody:
         """Put the commands of rows with one layout into `whole`; which rows were solved (rows,)."""
         state = self._state
         self._hold(layout, rows, q)
-        speed, acceleration, aimed = self.references(state, t)
-        program = self._program(layout)
-        given = (q, v, state.target[rows], np.tile(state.goal, (len(rows), 1)))
-        a, C, rate, bias, error = program.fill.with_status(*given)[0]
-        need = acceleration + self.damping * (speed - rate) + aimed * self.stiffness * error - bias
-        found = program.solve(a, C, need, self._pull(q, v), self.bounds(q, v), self._small)
-        solved = (found.residual <= SOLVED) & ((need * need).sum(axis=1) < FASTEST * FASTEST)
-        here, left = rows[solved], (need - found.rates)[solved]
+        reference = np.stack(self.references(state, t))
+        program = self._program(layout, q)
+        given = (q, v, state.target[rows], state.goal, self._rest, reference)
+        *filled, error = program.fill.with_status(*given)[0]
+        found = program.solve(filled, self._small)
+        solved = (found.residual <= SOLVED) & ((filled[-1] ** 2).sum(axis=1) < FASTEST * FASTEST)
+        here, left = rows[solved], found.left[solved]
         whole.tau[here], whole.qdd[here] = found.tau[solved], found.qdd[solved]
         whole.success[here], whole.residual[here] = True, found.residual[solved]
         for frame, force in layout.shared(found.forces[solved].T).items():
@@ -224,11 +234,53 @@ class WholeBody:
                 whole.missed[name][here] = left[:, part]
         return solved
 
-    def _program(self, layout: Layout) -> BatchProgram:
-        if layout.names not in self._programs:
-            how = (self.tasks, self.aims, layout, self._levels, self.bounds, self._function, self.general)
-            self._programs[layout.names] = BatchProgram(*how)
-        return self._programs[layout.names]
+    def _on_gpu(self, t: float, q: Any, v: Any, contacts: Held) -> WholeBodyCommand:
+        """Commands of tensors (batch, nq) and (batch, nv) on a GPU, as tensors."""
+        for name, x, n in (("q", q, self.model.nq), ("v", v, self.model.nv)):
+            if x.ndim != 2 or x.shape[1] != n or not str(x.dtype).endswith("float64"):
+                raise ShapeError(f"on a GPU {name} is float64 of shape (batch, {n}), got {x.dtype}, {tuple(x.shape)}")
+        if self.cone != "pyramid":
+            raise TaskError("on a GPU friction is a pyramid: cone='second_order' is for the CPU")
+        layout = self._layout(contacts)
+        reference = asarray(np.stack(self.references(self._state, t)), q)
+        program = self._program(layout, q)
+        rest, goal = asarray(self._rest, q), asarray(self._state.goal, q)
+        *filled, error = program.fill.call(q, v, self._gpu_targets(layout, q), goal, rest, reference)
+        found = program.solve(filled, self._small, soften=True)
+        solved, slices = found.residual <= SOLVED, self.tasks.slices
+        return WholeBodyCommand(
+            found.tau,
+            found.qdd,
+            {frame: found.forces[:, part] for frame, part in zip(layout.frames, layout.parts, strict=True)},
+            {name: error[:, rows] for name, rows in slices.items()},
+            solved & (found.gave_way == 0),
+            (found.gave_way,),
+            {name: found.left[:, slices[name]] for name in self.references.names},
+            found.residual,
+        )
+
+    def _gpu_targets(self, layout: Layout, q: Any) -> Any:
+        """(batch, aims, 12) on the GPU; contacts that are new hold where they are now, which the host computes."""
+        state, count = self._state, len(q)
+        if self._targets is None or len(self._targets) != count:
+            self._targets, self._made = full((count, self.aims.size, 12), 0.0, q) + asarray(state.target[0], q), None
+        if self._made != layout.names:
+            state.grow(count)
+            self._hold(layout, np.arange(count), on_host(q))
+            for place in (state.place[name] for name in layout.names):
+                self._targets[:, place] = asarray(state.target[:count, place], q)
+            self._made = layout.names
+        for place in (state.place[name] for name in self.references.references if name in state.place):
+            self._targets[:, place] = asarray(state.target[0, place], q)
+        return self._targets
+
+    def _program(self, layout: Layout, like: Any) -> BatchProgram:
+        key = layout.names, library_of(like)
+        if key not in self._programs:
+            law = Law(self.stiffness, self.damping, self._posture_stiffness, self._posture_rate)
+            how = (self.tasks, self.aims, layout, self._levels, self.bounds, law, self._function, self.general)
+            self._programs[key] = BatchProgram(*how, like[:0] + 0)
+        return self._programs[key]
 
     def _small(self, level: int) -> tuple[float, float]:
         """Weights of qdd and of forces beside the tasks of a priority: less while others follow."""
@@ -361,9 +413,9 @@ class WholeBody:
 
     def _pull(self, q: FloatArray, v: FloatArray) -> FloatArray:
         """The acceleration (nv,) towards the posture, or to rest."""
-        pull = -self.posture_gains.rate * v
+        pull = -self._posture_rate * v
         if self.posture is not None:
-            pull += self._posture_stiffness * self.model.difference(q, np.broadcast_to(self.posture, q.shape))
+            pull += self._posture_stiffness * self.model.difference(q, self.posture)
         return pull
 
     def _hold(self, layout: Layout, rows: IntArray, q: FloatArray) -> None:
