@@ -195,3 +195,26 @@ def test_bonds_of_ideal_geometry_have_the_lengths_of_amber(peptide):
     x = peptide.atoms.positions
     for a, b, length, _ in map(bonds.getBondParameters, range(bonds.getNumBonds())):
         assert np.linalg.norm(x[a] - x[b]) == pytest.approx(length._value, abs=0.006), peptide.atoms.key(a)
+
+
+def test_helices_have_a_ribbon_that_joins_and_moves_along():
+    m = mol.peptide("A" * 12, phi=-1.05, psi=-0.8)
+    found = m.minimize(restraints=[mol.position("CA", m.atoms.positions[m.atoms.select("CA")])], calls=5)
+    for shown, q in ((m, m.model.neutral), (found, found.q)):
+        scene = bough.view.page(shown)
+        (band,) = (part for part in scene.shapes if part.kind == "box")
+        assert len(band) == 8 * 10  # of nine peptide bonds between ten residues
+        T = m.body_placements(q)[band.body]
+        center = np.einsum("kij,kj->ki", T[:, :3, :3], band.placement[:, :, 3]) + T[:, :3, 3]
+        length = np.linalg.norm(band.placement[:, :, 2], axis=1)
+        assert (np.linalg.norm(np.diff(center, axis=0), axis=1) < (length[1:] + length[:-1]) / 2).all()
+        carbons = m.positions(q)[m.atoms.select("CA")]
+        assert np.linalg.norm(center[:, None] - carbons, axis=-1).min(axis=1).max() < 0.25
+    extended = bough.view.page(mol.peptide("GGGG", phi=1.0, psi=1.0))
+    assert not any(part.kind == "box" for part in extended.shapes)
+
+
+def test_units_are_those_of_molecules(peptide):
+    assert "Da" in repr(peptide.model)
+    assert "kg" not in repr(peptide.model)
+    assert peptide.model.welded_at(peptide.model.neutral, ["A/2/phi"]).units == ("nm", "Da")

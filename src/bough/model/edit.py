@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def rebuilt(model: Model, welded: Mapping[str, FloatArray]) -> Model:
             closure.frame, closure.other, closure.kind, length=closure.length or None, name=closure.name
         )
     builder.notes += model.notes
-    return builder.build()
+    return replace(builder.build(), units=model.units)
 
 
 def _placed(model: Model, j: int, own: BodyFrames, step: FloatArray) -> FloatArray:

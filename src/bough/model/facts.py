@@ -71,7 +71,8 @@ def summary(model: Model) -> str:
     return (
         f"Model({model.name!r}: {len(model.joints)} joints, nq = {model.nq}, nv = {model.nv}, depth {tree.height}, "
         f"D1 = {tree.D1}, D2 = {tree.D2}, density {tree.density:.2f}, "
-        f"{len(model.frame_names)} frames, mass {model.total_mass:.6g} kg{_passive(model)}{_loops(model)})"
+        f"{len(model.frame_names)} frames, mass {model.total_mass:.6g} {model.units[1]}"
+        f"{_passive(model)}{_loops(model)})"
     )
 
 
@@ -97,7 +98,7 @@ def facts(model: Model) -> dict[str, str]:
         "degrees of freedom": f"{n:,} in v, {model.nq:,} numbers in q",
         "loops": f"{len(model.closures)} closed by {sum(c.rows for c in model.closures)} rows",
         "frames": f"{len(model.frame_names):,}",
-        "mass": f"{model.total_mass:.6g} kg",
+        "mass": f"{model.total_mass:.6g} {model.units[1]}",
         "depth": f"{tree.height:,}",
         "nonzeros of H": f"{tree.density:.1%}; D1 = {tree.D1:,} below the diagonal",
         "to factorize H": f"D2 = {tree.D2:,} multiplications; dense {n * (n * n - 1) // 6:,}",

@@ -60,6 +60,7 @@ class Model:
     notes: tuple[str, ...] = field(default=())  # what a reader dropped or found suspicious
     closures: tuple[LoopClosure, ...] = ()  # loops beyond the tree, which tree algorithms leave out
     visuals: tuple[Piece, ...] = ()  # how it looks, where it does not come from a file
+    units: tuple[str, str] = ("m", "kg")  # of lengths and masses, as they are printed
 
     def __post_init__(self) -> None:
         for value in self.__dict__.values():

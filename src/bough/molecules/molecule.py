@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -104,11 +105,10 @@ class Molecule:
         groups = (self.model.mechanism, self.points)
         return bind_arrays(routine, groups, self.model.sizes, general=True, explain=self.model.explain)
 
-    @cached_property
-    def body_placements(self) -> FloatArray:
-        """(bodies, 4, 4) of the structure that was read, as the kernels number bodies."""
+    def body_placements(self, q: FloatArray) -> FloatArray:
+        """(bodies, 4, 4) at q, as the kernels number bodies."""
         frames = self.model.frames
-        T = self.dynamics.placements(self.model.neutral)
+        T = self.dynamics.placements(q)
         own = np.zeros((len(T), 4, 4))
         own[:, 3, 3] = 1.0
         own[:, :3, :3], own[:, :3, 3] = frames.R, frames.p
@@ -392,7 +392,7 @@ def _model(name: str, atoms: Atoms, groups: Groups, notes: list[str]) -> tuple[M
     _close_loops(builder, atoms, groups, bodies, origin)
     for sentence in notes:
         builder.note(sentence)
-    return builder.build(), last
+    return replace(builder.build(), units=("nm", "Da")), last
 
 
 def _inertias(atoms: Atoms, groups: Groups, origin: FloatArray) -> FloatArray:

@@ -1,8 +1,9 @@
-"""Molecules to look at: sticks in the colours of elements, a tube through the alpha carbons in that of the chain."""
+"""Molecules to look at: sticks in the colours of elements, and a ribbon along proteins in the colour of the chain."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from bough.errors import OptionError
 from bough.model import Model
 from bough.types import FloatArray, IntArray
 from bough.view.scene import Scene, scene
-from bough.view.shapes import Shapes, balls, joined, rods
+from bough.view.shapes import Shapes, balls, joined, rods, sized
 
 if TYPE_CHECKING:
     from bough.molecules import Molecule, Trajectory
@@ -26,6 +27,10 @@ CHAINS = np.array(
     [(0.27, 0.6, 0.55), (0.85, 0.55, 0.3), (0.45, 0.5, 0.75), (0.75, 0.45, 0.6), (0.55, 0.65, 0.3), (0.6, 0.5, 0.4)]
 )
 STICK, THIN, TUBE = 0.03, 0.015, 0.09  # nm, diameters
+WIDE, FLAT = 0.26, 0.04  # nm, of the ribbon in helices and strands
+PIECES = 8  # of the ribbon between two peptide bonds
+# degrees: phi and psi within so much of these
+HELIX, STRAND = ((-63.0, -43.0), 35.0), ((-120.0, 135.0), 50.0)
 FAR = 0.42  # nm: alpha carbons that are farther apart are not neighbours
 
 
@@ -54,7 +59,8 @@ def molecule_scene(shown: Molecule | Trajectory) -> Scene:
     model, atoms = molecule.model, molecule.atoms
     colour = _colours(molecule)
     body, at = molecule.points.body, molecule.points.p
-    parts = _sticks(molecule, body, at, colour) + _tubes(molecule, body, at)
+    q = model.neutral if isinstance(shown, Molecule) else shown.q
+    parts = _sticks(molecule, body, at, colour) + _ribbon(molecule, q)
     center = balls(body, at, np.where(atoms.element == "H", 2 * THIN, 1.5 * STICK), colour)
     bare = scene(model, pieces=[], title=model.name)
     facts = {
@@ -78,39 +84,94 @@ def _colours(molecule: Molecule) -> FloatArray:
     return np.where((atoms.element == "C")[:, None], own, table)
 
 
-def _seat(molecule: Molecule, carrier: IntArray, atom: IntArray) -> FloatArray:
-    """(k, 3) where atoms of the structure read are in the frames of other atoms' bodies."""
-    x = molecule.atoms.positions
-    T = molecule.body_placements
-    body = molecule.points.body[carrier]
-    local = np.einsum("kji,kj->ki", T[body, :3, :3], x[atom] - T[body, :3, 3])
-    return np.where(body[:, None] >= 0, local, x[atom])
+def _in_bodies(T: FloatArray, body: IntArray, x: FloatArray) -> FloatArray:
+    """(k, 3) where points x (k, 3) of the world are in the frames of bodies (k,) at placements T; -1 is the world."""
+    local = np.einsum("kji,kj->ki", T[body, :3, :3], x - T[body, :3, 3])
+    return np.where(body[:, None] >= 0, local, x)
 
 
 def _sticks(molecule: Molecule, body: IntArray, at: FloatArray, colour: FloatArray) -> list[Shapes]:
     """Half a rod in the colour of each atom of a bond; both lie on the atom's own group: the bond is its axis."""
     atoms = molecule.atoms
-    bonds, parts = molecule.groups.kept, []
+    bonds, parts, T = molecule.groups.kept, [], molecule.body_placements(molecule.model.neutral)
     for a, b in (bonds.T, bonds.T[::-1]):
         light = (atoms.element[a] == "H") | (atoms.element[b] == "H")
-        far = _seat(molecule, a, b)
+        far = _in_bodies(T, body[a], atoms.positions[b])
         parts.append(rods(body[a], at[a], (at[a] + far) / 2, np.where(light, THIN, STICK), colour[a]))
     return parts
 
 
-def _tubes(molecule: Molecule, body: IntArray, at: FloatArray) -> list[Shapes]:
-    """From each alpha carbon to the next: both lie in the plane of the peptide bond, on the group of the carbon C."""
+def _ribbon(molecule: Molecule, q: FloatArray) -> list[Shapes]:
+    """A tube from each alpha carbon to the next; in helices and strands at q, a flat ribbon.
+
+    Each piece is on the group of the peptide bond that is nearest: tubes always join, ribbons where they are as at q.
+    """
     atoms, chain = molecule.atoms, molecule.atoms.chain
+    place = {name: {int(atoms.residue[k]): int(k) for k in np.flatnonzero(atoms.name == name)} for name in ("C", "O")}
     alpha = {int(atoms.residue[k]): int(k) for k in np.flatnonzero(atoms.name == "CA") if atoms.element[k] == "C"}
-    carbonyl = {int(atoms.residue[k]): int(k) for k in np.flatnonzero(atoms.name == "C")}
     rows = [
-        (carbonyl[r], alpha[r], alpha[r + 1]) for r in alpha
-        if r + 1 in alpha and r in carbonyl and chain[r] == chain[r + 1]
+        (r, alpha[r], alpha[r + 1], place["C"][r], place["O"].get(r, place["C"][r])) for r in sorted(alpha)
+        if r + 1 in alpha and r in place["C"] and chain[r] == chain[r + 1]
         and np.linalg.norm(atoms.positions[alpha[r]] - atoms.positions[alpha[r + 1]]) < FAR
     ]  # fmt: skip
     if not rows:
         return []
-    c, start, end = np.array(rows, np.int64).T
-    _, number = np.unique(chain, return_inverse=True)
-    colour = CHAINS[number[atoms.residue[c]] % len(CHAINS)]
-    return [rods(body[c], _seat(molecule, c, start), _seat(molecule, c, end), np.full(len(c), TUBE), colour)]
+    residue, start, end, c, oxygen = np.array(rows, np.int64).T
+    colour = CHAINS[np.unique(chain, return_inverse=True)[1][residue] % len(CHAINS)]
+    body, T, x = molecule.points.body[c], molecule.body_placements(q), molecule.positions(q)
+    kinds = _secondary_structure(molecule, q)
+    runs = _runs(np.where(kinds[residue] == kinds[residue + 1], kinds[residue], 0), residue)
+    flat = np.zeros(len(residue), bool)
+    parts = []
+    for a, b in runs:
+        flat[a:b] = True
+        middle, side = (x[start[a:b]] + x[end[a:b]]) / 2, x[oxygen[a:b]] - x[c[a:b]]
+        parts.append(_band(T, body[a:b], np.stack([x[start[a]], *middle, x[end[b - 1]]]), side, colour[a]))
+    first, last = (_in_bodies(T, body, x[k])[~flat] for k in (start, end))
+    return [*parts, rods(body[~flat], first, last, np.full(len(first), TUBE), colour[~flat])]
+
+
+def _runs(kinds: IntArray, residue: IntArray) -> list[tuple[int, int]]:
+    """First and last (exclusive) places where one kind other than 0 holds for three consecutive residues at least."""
+    ends = np.flatnonzero((np.diff(kinds) != 0) | (np.diff(residue) != 1)) + 1
+    return [(a, b) for a, b in pairwise([0, *ends.tolist(), len(kinds)]) if b - a > 1 and kinds[a] > 0]
+
+
+def _band(T: FloatArray, body: IntArray, guides: FloatArray, side: FloatArray, colour: FloatArray) -> Shapes:
+    """Boxes along the cubic B-spline of guides (k + 2, 3) (Carson & Bugg 1986), on k bodies, flat along k sides."""
+    for k in range(1, len(side)):
+        side[k] *= np.sign(side[k] @ side[k - 1]) or 1.0
+    t = np.linspace(0.0, len(guides) - 1.0, PIECES * (len(guides) - 1) + 1)
+    # with a guide before the first and one after the last, so that the line begins and ends there
+    offset = np.abs(t[:, None] - np.arange(-1, len(guides) + 1))
+    weight = np.where(offset < 1.0, 2 / 3 - offset**2 + offset**3 / 2, np.maximum(2.0 - offset, 0.0) ** 3 / 6)
+    more = [
+        np.concatenate([2 * y[:1] - y[1:2], y, 2 * y[-1:] - y[-2:-1]])
+        for y in (guides, side[[0, *range(len(side)), -1]])
+    ]
+    points, across = (weight @ y for y in more)
+    way, middle, w = np.diff(points, axis=0), (points[1:] + points[:-1]) / 2, (across[1:] + across[:-1]) / 2
+    length = np.linalg.norm(way, axis=1)
+    z = way / length[:, None]
+    w = w - z * np.sum(w * z, axis=1, keepdims=True)
+    w /= np.linalg.norm(w, axis=1, keepdims=True)
+    own = body[np.clip(np.rint((t[1:] + t[:-1]) / 2).astype(int) - 1, 0, len(body) - 1)]
+    R = np.stack([w, np.cross(z, w), z], axis=-1)
+    R = np.where(own[:, None, None] >= 0, np.swapaxes(T[own, :3, :3], 1, 2) @ R, R)
+    size = np.column_stack([np.full(len(z), WIDE), np.full(len(z), FLAT), 1.15 * length])
+    return Shapes("box", own, sized(R, _in_bodies(T, own, middle), size), np.tile(colour, (len(own), 1)))
+
+
+def _secondary_structure(molecule: Molecule, q: FloatArray) -> IntArray:
+    """(residues,) 1 in helices, 2 in strands, 0 elsewhere, by phi and psi."""
+    atoms, found = molecule.atoms, np.zeros(len(molecule.atoms.chain), np.int64)
+    keys = [atoms.residue_key(r) for r in range(len(found))]
+    both = [
+        r for r, key in enumerate(keys) if f"{key}/phi" in molecule.dihedrals and f"{key}/psi" in molecule.dihedrals
+    ]
+    names = [f"{keys[r]}/{word}" for r in both for word in ("phi", "psi")]
+    angles = np.degrees(molecule.angles(q, names)).reshape(-1, 2)
+    for kind, (center, width) in ((1, HELIX), (2, STRAND)):
+        off = np.remainder(angles - center + 180.0, 360.0) - 180.0
+        found[np.array(both, np.int64)[(np.abs(off) < width).all(axis=1)]] = kind
+    return found

@@ -147,7 +147,7 @@ def _joints(scene: Scene) -> dict[str, Any]:
     reach = np.array([1.0 if kind == "prismatic" else np.pi for kind in model.joints.types])
     body = np.array([model.frames.body[model.frame(name)] for name in model.body_names], np.int64)
     return {
-        "names": list(model.joint_names), "types": list(model.joints.types),
+        "names": list(model.joint_names), "types": list(model.joints.types), "length": model.units[0],
         "q": packed(model.joints.q[:, 0], "i4"), "body": packed(body, "i4"),
         "low": packed(np.where(finite, low, -reach), "f4"), "high": packed(np.where(finite, high, reach), "f4"),
     }  # fmt: skip

@@ -130,7 +130,7 @@ class Ellipsoids:
                 handle.batched_wxyzs = quaternions(R[None]).astype(np.float32)
                 handle.batched_scales = np.maximum(size, 0.01 * self.stage.view.radius)[None].astype(np.float32)
             lines = [
-                f"{escape_markdown(frame)}: {', '.join(f'{x:.3g}' for x in masses)} kg"
+                f"{escape_markdown(frame)}: {', '.join(f'{x:.3g}' for x in masses)} {self.dynamics.model.units[1]}"
                 for frame, (_, _, masses) in found.items()
             ]
             self.text.content = "  \n".join(lines) or WORDS

@@ -43,7 +43,7 @@ function slider_list(joints) {
     parts.forEach((part, k) => {
       const own = part === "", metres = part.length === 1 || part === "slide";
       const [low, high] = own ? [joints.low[j], joints.high[j]] : metres ? [-1, 1] : [-Math.PI, Math.PI];
-      const unit = metres || joints.types[j] === "prismatic" ? "m" : "rad";
+      const unit = metres || joints.types[j] === "prismatic" ? joints.length : "rad";
       found.push({ name: own ? name : `${name} ${part}`, joint: j, part: k, type: joints.types[j], low, high, unit });
     });
   });
@@ -150,7 +150,7 @@ function joint_plot(joints, motion, rows) {
   let shown = null, last = 0;
   const choose = () => {
     const [name, at, type] = all[Number(select.value)];
-    const line = plot(`${name}, ${type === "prismatic" ? "m" : "rad"}`, motion.time, rows.map((row) => row[at]), motion.unit, false);
+    const line = plot(`${name}, ${type === "prismatic" ? joints.length : "rad"}`, motion.time, rows.map((row) => row[at]), motion.unit, false);
     if (shown) shown.replaceWith(line);
     else found.append(line);
     shown = line;
