@@ -30,6 +30,27 @@ def at(model, height, turn=(0, 0, 0, 1)):
     return q
 
 
+@pytest.mark.parametrize("sweeps", [None, 4])
+@pytest.mark.parametrize("radius", [0.0, 0.02])
+def test_points_of_one_frame_move_as_those_of_frames_of_their_own(box, sweeps, radius):
+    """Many points on a frame are rows of its six velocities, few are rows of their own; on two planes at once."""
+    model, rng = box, np.random.default_rng(0)
+    for k, corner in enumerate(CORNERS):
+        model = model.with_frame(f"corner{k}", "box", corner.point)
+    q = np.tile(at(model, 2 * H, (0.2, -0.1, 0.3, 1)), (4, 1))
+    v, grounds = rng.normal(size=(4, 6)), [Plane(), Plane((0.3, 0, 0), (-1.0, 0.1, 0.3))]
+    of_one = [ContactPoint("box", corner.point, radius) for corner in CORNERS]
+    of_many = [ContactPoint(f"corner{k}", radius=radius) for k in range(len(CORNERS))]
+    runs = [
+        Ensemble(model, q, v, dt=1e-3, contacts=Contacts(points, grounds, sweeps=sweeps))
+        for points in (of_one, of_many)
+    ]
+    for each in runs:
+        each.step(250)
+    assert runs[0].touching.any(axis=0).sum() > 2
+    np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-7)
+
+
 @pytest.mark.parametrize("friction", [0.2, 0.7])
 def test_a_sliding_block_stops_after_v2_over_2_mu_g(box, friction):
     dt, speed = 1e-3, 1.5

@@ -85,8 +85,8 @@ def test_nonsense_is_refused(box):
     with pytest.raises(ShapeError, match="dt must be positive"):
         Ensemble(box, q, v, dt=0.0, contacts=Contacts(BOTTOM))
     uneven = Contacts(BOTTOM, HeightField(np.zeros((2, 2))))
-    with pytest.raises(ModelError, match="takes no gravity from row to row"):
-        Ensemble(box, q, v, dt=1e-3, contacts=uneven, inputs=("gravity",))
+    with pytest.raises(ModelError, match="takes placements from row to row on planes only"):
+        Ensemble(box, q, v, dt=1e-3, contacts=uneven, inputs=("placement",))
     with pytest.raises(ShapeError, match="tau must have shape"):
         Ensemble(box, q, v, **good).step(tau=np.zeros(5))
 

@@ -52,7 +52,7 @@ OPEN = 1e-3  # metres or radians by which loops may be open at the start
 UNMET = 1e-6  # of the accelerations: rows of loops that are further off have no motion
 # Ways of a step: straight-line kernels, with LOCKED among their bits where joints may be at stops, or general code
 STICKING, SWEPT, LOCKED, GENERAL = 1, 2, 4, 8
-TRIES = 3  # of straight-line kernels with other joints at stops
+TRIES = 4  # of straight-line kernels with other joints at stops
 
 
 class Situation(NamedTuple):
@@ -81,6 +81,13 @@ class Situation(NamedTuple):
 def has_rows(model: Model, contacts: Contacts | None, off: Collection[str]) -> bool:
     """Whether steps have rows beside the laws of joints: contacts, loops, ties of mimic joints."""
     return contacts is not None or bool(model.couplings) or (bool(model.closures) and "closures" not in off)
+
+
+def fitted(lam: FloatArray, width: int) -> FloatArray:
+    """Impulses of so many rows: those of stops are last, and zero if they are not there."""
+    if lam.shape[1] >= width:
+        return lam if lam.shape[1] == width else np.ascontiguousarray(lam[:, :width])
+    return np.concatenate([lam, np.zeros((len(lam), width - lam.shape[1]))], axis=1)
 
 
 def check_closed(loops: Loops, q: FloatArray) -> None:
@@ -133,7 +140,7 @@ class ConstrainedStepper:
         self._pushed: tuple[FloatArray, FloatArray, float]
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
         # impulses from which the next step's are sought, and where contacts slipped
-        self._last, self._slid = np.zeros((0, self.kernels.seen)), np.ones(0, bool)
+        self._last, self._slid = np.zeros((0, self.kernels.width)), np.ones(0, bool)
 
     def _straight(self, setting: Setting) -> set[int]:
         """Ways whose straight-line kernels are worth compiling."""
@@ -166,12 +173,14 @@ class ConstrainedStepper:
         mu = np.empty((len(Q), self.count))
         mu[...] = self.friction if friction is None else friction[:, None]
         if len(self._last) != len(Q):
-            self._last, self._slid = np.zeros((len(Q), self.kernels.seen)), np.ones(len(Q), bool)
+            self._last, self._slid = np.zeros((len(Q), self.kernels.width)), np.ones(len(Q), bool)
         drawn = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in servo)
         ground = planes if planes or self.space.is_flat else self.space.planes_at(Q)
         led = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in lead[:1])
         now = Situation(Q, V, np.ascontiguousarray(T), mu, self._last, drawn, ground, given, led)
         q_after, v_after, self._last, report = self._solved(now, dt)
+        if not self.is_fixed and not self._last[:, self.kernels.width :].any():
+            self._last = fitted(self._last, self.kernels.width)
         if lead:
             q_after[:, self.coordinates] = np.atleast_2d(lead[1])[:, self.coordinates]
         self._lift(q_after, report, now)
@@ -190,10 +199,13 @@ class ConstrainedStepper:
         ways = self._first_ways(now)
         main = int(np.bincount(ways).argmax()) if len(ways) else GENERAL
         found = self._call(main, now, dt)
-        todo, tries = self._next_ways(main, found[3]), np.zeros(len(ways), np.int8)
-        came = np.full(len(ways), main, np.int8)  # by which way each row has what was found
+        todo = self._next_ways(main, found[3])
         other = ways != main
-        todo[other], came[other] = ways[other], 0
+        np.copyto(todo, ways, where=other)
+        if not todo.any():
+            return found
+        came = np.where(other, 0, main).astype(np.int8)  # by which way each row has what was found
+        tries = np.zeros(len(ways), np.int8)
         while len(rest := np.flatnonzero(todo)):
             way = int(todo[rest].min())
             rows = np.flatnonzero(todo == way)
@@ -202,8 +214,11 @@ class ConstrainedStepper:
             goes_on = (came[rows] & SWEPT > 0) | (
                 (came[rows] > 0) & (found[3][rows, CHANGE] <= found[3][rows, LARGEST])
             )
-            some = some._replace(start=np.where(goes_on[:, None], found[2][rows], some.start))
+            start = fitted(some.start, found[2].shape[1])
+            some = some._replace(start=np.where(goes_on[:, None], found[2][rows], start))
             more = self._call(way, some, dt)
+            width = max(found[2].shape[1], more[2].shape[1])
+            found, more = ((*x[:2], fitted(x[2], width), x[3]) for x in (found, more))
             for old, new in zip(found, more, strict=True):
                 old[rows] = new
             came[rows] = way
@@ -224,7 +239,7 @@ class ConstrainedStepper:
         if not self._ways:
             return np.full(len(now.q), GENERAL, np.int8)
         ways = STICKING + self._slid.view(np.int8)
-        if self.kernels.stops:
+        if now.start.shape[1] > self.kernels.width:
             ways |= LOCKED * now.start[:, self.kernels.width :].any(axis=1).view(np.int8)
         for way in {STICKING, STICKING | LOCKED, SWEPT, SWEPT | LOCKED} - self._ways:
             ways[ways == way] = self._served(way)
@@ -267,7 +282,8 @@ class ConstrainedStepper:
             servo, (planes, given) = servo or (np.zeros(self.model.nv),) * 3, self._whole(planes, given)
             lead = lead or (np.zeros(self.model.nv),)
         # arrays that fit need no second look
-        arrays = (*now[:3], *servo, now.friction, now.start, *lead, np.full((len(now.q), 1), dt), *planes, *given)
+        start = fitted(now.start, self.kernels.seen if way & (LOCKED | GENERAL) else self.kernels.width)
+        arrays = (*now[:3], *servo, now.friction, start, *lead, np.full((len(now.q), 1), dt), *planes, *given)
         try:
             return kernel.call(*arrays)
         except FAILURES:
@@ -302,7 +318,7 @@ class ConstrainedStepper:
     @property
     def impulses(self) -> FloatArray:
         """(batch, impulses) of the last step: of joints with friction, three of each contact, of stops."""
-        return self._last
+        return fitted(self._last, self.kernels.seen)
 
     @property
     def contact_impulses(self) -> FloatArray:

@@ -49,6 +49,7 @@ from bough.simulate.stops import (
     exchange_stops,
     give_slack,
     judge_stops,
+    lock_all,
     lock_joints,
     move_slack,
     push_locked,
@@ -57,7 +58,7 @@ from bough.simulate.stops import (
 )
 from bough.sparsity.ltdl import ltdl
 from bough.sparsity.products import divide_diagonal, unit_lsolve, unit_ltsolve
-from bough.spatial import add3, cross, dot3, get3, get6, get9, get_tail, join, put6, rotate, scale3
+from bough.spatial import add3, cross, dot3, get3, get9, get_tail, rotate, scale3, sub3
 from bough.types import Rows, Scalar, Vector, Workspace
 
 # Columns of a report. Impulses have been found where CHANGE is not above LARGEST and EXCESS is zero.
@@ -72,18 +73,23 @@ class RoughJoints(NamedTuple):
 
 
 class Grounds(NamedTuple):
-    """A point of a body and its ground for each contact: a plane, of the model's constants or of each state."""
+    """A point of a body and its plane for each contact, and the rows of tasks that the solver's rows combine.
+
+    Points of a body that has few are tasks of three rows; of others the body is one of six.
+    """
 
     body: Rows  # (contacts,)
     point: Rows  # (contacts, 3) in the kernel's frame of the body
-    normal: Rows  # (contacts, 3)
+    axes: Rows  # (contacts, 9) normal and two tangents
     height: Rows  # (contacts,) of the plane along its normal
     radius: Rows  # (contacts,) of the sphere around the point
     first: Rows  # (1,) row of the first contact
     is_soft: Rows  # (1,) whether contacts are springs
     soft: Rows  # (2,) their compliance, and that times their damping
     is_input: Rows  # (1,) whether axes and heights of planes are inputs
-    seed: Rows  # (3 contacts,) of each contact row
+    arm: Rows  # (contacts, 3) from the origin of a task of six rows, in the kernel's frame of the body
+    row: Rows  # (all,) the first row of tasks of each row of the solver and of loops
+    width: Rows  # (all,) how many there are: 1, 3 or 6
     corrects: Rows  # (1,) whether steps themselves move points out of the ground
 
 
@@ -121,14 +127,16 @@ def row_step(
     take_drives(tau, target, kp, kd, lead, w)
     take_start(m, start, w)
     least, patience = len(o.dof) + 1, PATIENCE
-    for _ in range(PASSES):
+    for turn in range(PASSES):
         prepare_rows(m, t, p, f, x, j, c, e, o, g, k, q, v, friction, dt, axes, height, none, w)
         report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, w.start, w.lam, w)
         report[CHANGE] = solve_impulses(k, w.A, w.b, w.friction, w.lam, report[LARGEST], w)
         finish_step(m, t, p, f, j, o, g, k, q, dt, axes, height, q_after, v_after, lam, report, w)
         if not report[EXCESS] > 0.0:
             return
-        if move_slack(report[LARGEST], w) == 0:
+        if turn == PASSES - 2:
+            lock_all(lam, w)
+        elif move_slack(report[LARGEST], w) == 0:
             if patience == 0:
                 give_slack(lam, w)
             count = exchange_stops(lam, patience > PATIENCE // 2, w)
@@ -144,7 +152,7 @@ def take_start(m: Mechanism, start: Rows, w: Workspace) -> None:
     """w.start of the rows and w.stop of the stops, the impulses to begin with."""
     for r in range(len(w.start)):
         w.start[r] = start[r]
-    for n in range(len(w.stop)):
+    for n in range(len(start) - len(w.start)):
         w.stop[n], w.slack[n] = start[len(w.start) + n], m.zero[0]
 
 
@@ -164,10 +172,11 @@ def prepare_rows(
     newton_euler(m, v, none, w.C, w)
     lock_joints(m, f, c, o, q, dt[0], w)
     free_velocity(m, f, j, c, o, v, dt[0], w)
-    turn_rows(t, g, axes, w)
-    packed_jacobian(m, with_wrenches(t, w.wrench), p, w.J, w)
+    packed_jacobian(m, t, p, w.J, w)
     mobility(m, p, f, w)
-    jacobian_times(p, w.J, w.u, w.b)
+    jacobian_times(p, w.J, w.u, w.b_t)
+    contact_rows(m, g, axes, w)
+    combine_rows(m, g, w)
     eliminate_held(m, x, w)
     set_friction(m, j, e, o, friction, dt[0], w)
     place_points(m, t, g, axes, height, w.ahead, w)
@@ -189,14 +198,14 @@ def finish_step(
         velocities(w.A, w.b, w.lam, w.after)
         report[SLIPS] = slipping(k, w.friction, w.lam)
         report[SPENT] = energy_spent(m, g, w.lam, w)
-    add_impulses(m, p, f, v_after, w)
+    add_impulses(m, p, f, g, v_after, w)
     report[EXCESS] = m.zero[0]
     if len(o.dof) > 0:
         if o.locks[0] == 1:
             report[EXCESS] = positive(judge_stops(m, f, o, q, dt[0], v_after, lam, w) - report[LARGEST])
             report[CHANGE] = larger(report[CHANGE], report[EXCESS])
         else:
-            report[EXCESS] = positive(watch_stops(m, o, q, dt[0], v_after, lam, w) - report[LARGEST])
+            report[EXCESS] = positive(watch_stops(m, o, q, dt[0], v_after) - report[LARGEST])
     if g.corrects[0] == 1:
         integrate(m, j, q, dt[0], w.q_free, v_after, w)
         push_out(m, p, f, g, k, w)
@@ -238,30 +247,65 @@ def push_out(m: Mechanism, p: JacobianPattern, f: DofTree, g: Grounds, k: Laws, 
                 if d != c:
                     z = z + w.A[r, g.first[0] + 3 * d] * w.force[g.first[0] + 3 * d]
             w.force[r] = positive(-w.own[g.first[0] + c, 0] * z)
-    add_row_impulses(m, p, f, w.force, w.move, w)
+    push_rows(m, p, f, g, w.move, w)
 
 
 # Rows
 
 
 @kernel
-def turn_rows(t: Seeds, g: Grounds, axes: Rows, w: Workspace) -> None:
-    """w.wrench: those of all seeds, of contacts along `axes` where these are inputs."""
-    for s in range(len(t.kind)):
-        put6(w.wrench, s, get6(t.wrench, s))
-    if g.is_input[0] == 1:
-        for c in range(len(g.radius)):
-            normal = (axes[c, 0], axes[c, 1], axes[c, 2])
-            for a in range(3):
-                # the lowest point of a sphere moves by v + omega x (-r n)
-                along = (axes[c, 3 * a], axes[c, 3 * a + 1], axes[c, 3 * a + 2])
-                put6(w.wrench, g.seed[3 * c + a], join(scale3(-g.radius[c], cross(normal, along)), along))
+def contact_rows(m: Mechanism, g: Grounds, axes: Rows, w: Workspace) -> None:
+    """w.combined: rows of the solver by rows of the tasks; a contact's from the velocity of its point, or of its body.
+
+    The lowest point of a sphere moves by v + omega x arm, and n . (omega x arm) = omega . (arm x n).
+    """
+    for r in range(len(w.combined)):
+        w.combined[r, 0] = m.one[0]
+    for c in range(len(g.body)):
+        for a in range(3):
+            r, along = g.first[0] + 3 * c + a, axis_of(g, axes, c, a)
+            w.combined[r, 0], w.combined[r, 1], w.combined[r, 2] = along
+            if g.width[r] == 6:
+                arm = rotate(get9(w.place, g.body[c]), get3(g.arm, c))
+                arm = sub3(arm, scale3(g.radius[c], axis_of(g, axes, c, 0)))
+                w.combined[r, 3], w.combined[r, 4], w.combined[r, 5] = cross(arm, along)
 
 
 @kernel
-def with_wrenches(t: Seeds, wrench: Rows) -> Seeds:
-    """The same rows along other wrenches."""
-    return Seeds(t.kind, t.body, t.other, t.row, wrench, t.point, t.of_body, t.placed, t.root, t.central)
+def axis_of(g: Grounds, axes: Rows, c: int, a: int) -> Vector:
+    """The normal (a = 0) or a tangent of contact c."""
+    if g.is_input[0] == 1:
+        return (axes[c, 3 * a], axes[c, 3 * a + 1], axes[c, 3 * a + 2])
+    return (g.axes[c, 3 * a], g.axes[c, 3 * a + 1], g.axes[c, 3 * a + 2])
+
+
+@kernel
+def combine_rows(m: Mechanism, g: Grounds, w: Workspace) -> None:
+    """w.A = G A_t G' and w.b = G b_t of the rows of tasks."""
+    for s in range(len(w.b)):
+        w.b[s] = m.zero[0]
+        for k in range(g.width[s]):
+            w.b[s] = w.b[s] + w.combined[s, k] * w.b_t[g.row[s] + k]
+        for i in range(len(w.A_t)):
+            w.M[i, s] = m.zero[0]
+            for k in range(g.width[s]):
+                w.M[i, s] = w.M[i, s] + w.A_t[i, g.row[s] + k] * w.combined[s, k]
+        for r in range(s + 1):
+            w.A[r, s] = m.zero[0]
+            for k in range(g.width[r]):
+                w.A[r, s] = w.A[r, s] + w.combined[r, k] * w.M[g.row[r] + k, s]
+            w.A[s, r] = w.A[r, s]
+
+
+@kernel
+def push_rows(m: Mechanism, p: JacobianPattern, f: DofTree, g: Grounds, out: Rows, w: Workspace) -> None:
+    """out (nv,) = M^-1 J' of the impulses in w.force, those of the rows of the solver and of loops."""
+    for i in range(len(w.force_t)):
+        w.force_t[i] = m.zero[0]
+    for r in range(len(w.force)):
+        for k in range(g.width[r]):
+            w.force_t[g.row[r] + k] = w.force_t[g.row[r] + k] + w.combined[r, k] * w.force[r]
+    add_row_impulses(m, p, f, w.force_t, out, w)
 
 
 @kernel
@@ -301,11 +345,11 @@ def free_velocity(
 
 @kernel
 def mobility(m: Mechanism, p: JacobianPattern, f: DofTree, w: Workspace) -> None:
-    """w.A = J M^-1 J' from packed J and the factor."""
+    """w.A_t = J M^-1 J' of the rows of tasks, from packed J and the factor."""
     for a in range(len(p.dof)):
         w.Y[a] = w.J[a]
     solve_rows_unit(p, f, w.H, w.Y, w.YD)
-    outer_product(p, w.YD, w.Y, w.A, m.zero[0])
+    outer_product(p, w.YD, w.Y, w.A_t, m.zero[0])
 
 
 @kernel
@@ -370,16 +414,11 @@ def set_friction(
 def place_points(m: Mechanism, t: Seeds, g: Grounds, axes: Rows, height: Rows, distance: Rows, w: Workspace) -> None:
     """Distances of all contacts from their planes, by the placements in w."""
     for c in range(len(distance)):
-        i, normal, plane = g.body[c], get3(g.normal, c), g.height[c]
+        i, plane = g.body[c], g.height[c]
         if g.is_input[0] == 1:
-            normal, plane = normal_of(axes, c), height[c]
+            plane = height[c]
         x = add3(add3(get3(w.origin, t.root[i]), get_tail(w.place, i)), rotate(get9(w.place, i), get3(g.point, c)))
-        distance[c] = dot3(normal, x) - (plane + g.radius[c])
-
-
-@kernel
-def normal_of(axes: Rows, c: int) -> Vector:
-    return (axes[c, 0], axes[c, 1], axes[c, 2])
+        distance[c] = dot3(axis_of(g, axes, c, 0), x) - (plane + g.radius[c])
 
 
 @kernel
@@ -395,7 +434,7 @@ def energy_spent(m: Mechanism, g: Grounds, lam: Rows, w: Workspace) -> Scalar:
 
 
 @kernel
-def add_impulses(m: Mechanism, p: JacobianPattern, f: DofTree, v_after: Rows, w: Workspace) -> None:
+def add_impulses(m: Mechanism, p: JacobianPattern, f: DofTree, g: Grounds, v_after: Rows, w: Workspace) -> None:
     """v_after = u + M^-1 J' lam, with the impulses of held rows."""
     n = len(w.lam)
     for r in range(n):
@@ -404,7 +443,7 @@ def add_impulses(m: Mechanism, p: JacobianPattern, f: DofTree, v_after: Rows, w:
         w.force[n + r] = -w.fit[r, n]
         for c in range(n):
             w.force[n + r] = w.force[n + r] - w.fit[r, c] * w.lam[c]
-    add_row_impulses(m, p, f, w.force, v_after, w)
+    push_rows(m, p, f, g, v_after, w)
     for a in range(len(f.leader)):
         v_after[a] = v_after[a] + w.u[f.leader[a]]
 
@@ -426,12 +465,13 @@ def lift(
             w.rotor[i] = m.armature[i] + c.lock[0]
     crba(with_rotors(m, w.rotor), q, w.H, w)
     ltdl(f.parent, f.rows, w.H)
-    turn_rows(t, g, axes, w)
-    packed_jacobian(m, with_wrenches(t, w.wrench), p, w.J, w)
+    packed_jacobian(m, t, p, w.J, w)
     mobility(m, p, f, w)
+    for r in range(len(w.b_t)):
+        w.b_t[r] = zero
+    contact_rows(m, g, axes, w)
+    combine_rows(m, g, w)
     place_points(m, t, g, axes, height, w.ahead, w)
-    for r in range(len(w.b)):
-        w.b[r] = zero
     eliminate_held(m, x, w)
     for n in range(len(w.ahead)):
         w.b[g.first[0] + 3 * n] = w.ahead[n]
@@ -444,7 +484,7 @@ def lift(
     start_sweeps(k, w.A, w.b, w.start, w.lam, w)
     for n in range(k.most[0]):
         sweep(k, (n, one), w.A, w.b, w.friction, w.lam, w)
-    add_impulses(m, p, f, w.move, w)
+    add_impulses(m, p, f, g, w.move, w)
     move_within(m, j, q, spent[0], q_after, w)
 
 
@@ -466,13 +506,14 @@ def move_within(m: Mechanism, j: JointLaws, q: Rows, spent: Scalar, q_after: Row
 
 WORK = (
     dict(RNEA.work) | CRBA_WORK | JACOBIAN_WORK | SWEEP_WORK | STICKING_WORK | STOP_WORK
-    | {"H": "packed", "J": "entries", "Y": "entries", "YD": "entries", "A": "rows rows", "b": "rows"}
+    | {"H": "packed", "J": "entries", "Y": "entries", "YD": "entries", "A_t": "rows rows", "b_t": "rows"}
     | FLIGHT_WORK
     | {name: LAW_WORK[name] for name in ("tau", "target", "kp", "kd", "lead", "push", "x", "rotor")}
     | {"depth": "contacts", "q_free": "nq", "move": "nv"}
     | {"h": "1", "C": "nv", "u": "dofs", "z": "dofs", "column": "dofs 1", "ahead": "contacts"}
-    | {"friction": "laws", "lam": "solved", "start": "solved", "force": "rows"}
-    | {"wrench": "seeds 6", "E": "held held", "fit": "held columns", "L": "dense dense", "U": "dense", "pivot": "dense"}
+    | {"friction": "laws", "lam": "solved", "start": "solved", "force": "all", "force_t": "rows"}
+    | {"A": "all all", "b": "all", "combined": "all 6", "M": "rows all"}
+    | {"E": "held held", "fit": "held columns", "L": "dense dense", "U": "dense", "pivot": "dense"}
     | {name: "held" for name in ("left", "gap", "found")}
 )  # fmt: skip
 _INPUTS = {"q": "nq"} | {name: "nv" for name in ("v", "tau", "target", "kp", "kd")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,13 @@ from bough.opspace.loops import held_constants, held_tasks
 from bough.opspace.methods import Prepared
 from bough.simulate.cone import laws
 from bough.simulate.contact_step import Grounds, RoughJoints
-from bough.simulate.contacts import ContactSpace, Plane, tangent_axes
+from bough.simulate.contacts import ContactSpace, Plane
 from bough.simulate.integration import kept
 from bough.simulate.stops import Stops
 
 SWEEPS = 6  # of a straight-line step
 FAR = 1e30
+Place: TypeAlias = tuple[str, Any, Any]  # a frame, a point of it or None, and its offset in world axes
 
 
 class Setting(NamedTuple):
@@ -64,7 +65,7 @@ class Setting(NamedTuple):
 
 
 class StepKernels:
-    """Impulses are those of joints with friction, three of each contact, then those of stops."""
+    """Impulses are those of joints with friction, three of each contact, and of stops where these lock joints."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting, self.model = setting, setting.dynamics.model
@@ -113,7 +114,8 @@ class StepKernels:
         ))  # fmt: skip
 
         def make() -> CompiledFunction:
-            prepared = Prepared(routine, self.constants(sweeps, locks, dtype), self.sizes)
+            sizes = self.sizes if locks else self.sizes | {"seen": self.width}
+            prepared = Prepared(routine, self.constants(sweeps, locks, dtype), sizes)
             how: dict[str, Any] = {"parameters": parameters, "device": device, "twins": self._marked}
             return prepared.bind(self.tasks, general, dtype, **how)
 
@@ -130,25 +132,55 @@ class StepKernels:
         )
 
     def _tasks(self) -> TaskSet:
-        """Rows of rough joints, normal and tangents of every point on every ground, and rows that are eliminated."""
-        space, along = self.setting.space, [joint(name) for name in self.names]
-        for n, normal in enumerate(space.normals):
-            axes = tangent_axes(normal)
-            for k, point in enumerate(space.points):
-                # the lowest point of a sphere moves by v + omega x (-r n)
-                table = np.concatenate([axes, np.cross(-point.radius * axes[0], axes)], axis=1)
-                place = {"point": point.point, "name": f"contact {n} {k}"}
-                along.append(rows(point.frame, table, "local_world_aligned", **place))  # type: ignore[arg-type]
+        """Rows of rough joints, velocities of points or of bodies, and rows that are eliminated."""
+        along = [joint(name) for name in self.names]
+        for n, (frame, point, offset) in enumerate(self._places):
+            table = np.eye(6) if point is None else np.concatenate([np.eye(3), np.cross(offset, np.eye(3))], axis=1)
+            place = {"point": point or (0.0, 0.0, 0.0), "name": f"contact {n}"}
+            along.append(rows(frame, table, "local_world_aligned", **place))  # type: ignore[arg-type]
         return TaskSet(self.model, [*along, *held_tasks(self.model, "closures" not in self.setting.without)])
+
+    @cached_property
+    def _place_of(self) -> list[Place]:
+        """Where the velocity of each contact is taken: of its frame, if many points are on that, or of the point.
+
+        The lowest point of a sphere is off its middle by -radius along the normal, which must then be a constant.
+        """
+        space, found = self.setting.space, []
+        frames = [p.frame for p in space.points]
+        for normal in space.normals:
+            for p in space.points:
+                whole = frames.count(p.frame) > 2 or (self.setting.planes and p.radius > 0.0)
+                offset = (-p.radius * normal).tolist() if p.radius else [0.0, 0.0, 0.0]
+                found.append((p.frame, None, ()) if whole else (p.frame, tuple(map(float, p.point)), tuple(offset)))
+        return found
+
+    @cached_property
+    def _places(self) -> list[Place]:
+        """Each once."""
+        return list(dict.fromkeys(self._place_of))
+
+    @cached_property
+    def _combined(self) -> tuple[Any, Any]:
+        """(all,) the first row of tasks of each row of the solver and of loops, and how many rows it combines."""
+        joints = len(self.joints)
+        widths = [6 if point is None else 3 for _, point, _ in self._places]
+        starts = dict(zip(self._places, np.cumsum([joints, *widths]).tolist(), strict=False))
+        row, width = [*range(joints)], [1] * joints
+        for place in self._place_of:
+            row += 3 * [starts[place]]
+            width += 3 * [6 if place[1] is None else 3]
+        held = range(joints + sum(widths), self.tasks.sizes["rows"])
+        return np.array([*row, *held], np.int64), np.array([*width, *(1 for _ in held)], np.int64)
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         """The numbers behind the shapes of the kernels' arrays."""
         own, solved = self.tasks.sizes, self.width
-        held = own["rows"] - solved
+        held = len(self._combined[0]) - solved
         more = {"contacts": self.contacts, "laws": len(self.joints) + self.contacts, "solved": solved}
         more |= {"stops": len(self.stops), "seen": self.seen, "dense": max(held, solved)}
-        return own | more | {"columns": solved + 1, "held": held}
+        return own | more | {"columns": solved + 1, "held": held, "all": solved + held}
 
     def constants(self, sweeps: int | None, locks: bool = True, dtype: npt.DTypeLike = np.float64) -> tuple[Any, ...]:
         """Those of the kernels."""
@@ -172,19 +204,19 @@ class StepKernels:
     def _grounds(self) -> Grounds:
         space, frames, first = self.setting.space, self.model.frames, len(self.joints)
         body = frames.body[space.frames]
-        point = frames.p[space.frames] + np.einsum("kij,kj->ki", frames.R[space.frames], space.at)
+        arm = np.einsum("kij,kj->ki", frames.R[space.frames], space.at)
+        point = frames.p[space.frames] + arm
         n, count = len(space.normals), len(space.points)
         heights = [g.height if isinstance(g, Plane) else 0.0 for g in space.grounds]
-        seed_of = {int(r): s for s, r in enumerate(self.tasks.seeds.row)}
         contacts = space.contacts
         compliance, damping = (contacts.compliance, contacts.damping) if contacts else (0.0, 0.0)
         return Grounds(
-            np.tile(body, n).astype(np.int64), np.tile(point, (n, 1)), np.repeat(space.normals, count, axis=0),
+            np.tile(body, n).astype(np.int64), np.tile(point, (n, 1)), space.axes.reshape(-1, 9),
             np.repeat(heights, count), np.tile(space.radius, n),
             np.array([first], np.int64),
             np.array([compliance > 0.0], np.int64), np.array([compliance, compliance * damping]),
             np.array([self.setting.planes], np.int64),
-            np.array([seed_of[first + r] for r in range(3 * self.contacts)], np.int64),
+            np.tile(arm, (n, 1)), *self._combined,
             np.array([self.setting.is_fixed and compliance == 0.0], np.int64),
         )  # fmt: skip
 

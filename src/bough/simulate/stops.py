@@ -114,16 +114,13 @@ def reaction(f: DofTree, n: int, k: int, w: Workspace) -> Scalar:
 
 
 @kernel
-def watch_stops(m: Mechanism, o: Stops, q: Rows, dt: Scalar, v_after: Rows, lam: Rows, w: Workspace) -> Scalar:
-    """By how much velocities pass stops, all together; `lam` has the sign of what each stop has to push with."""
+def watch_stops(m: Mechanism, o: Stops, q: Rows, dt: Scalar, v_after: Rows) -> Scalar:
+    """By how much velocities pass stops, all together."""
     total = m.zero[0]
     for n in range(len(o.dof)):
-        x, rate = q[o.coordinate[n]], v_after[o.v[n]]
-        below = positive(-positive(x - o.lower[n]) / dt - rate)
-        above = positive(rate - positive(o.upper[n] - x) / dt)
-        lam[len(w.lam) + n] = below - above
-        total = total + below + above
-    return total
+        x, move = q[o.coordinate[n]], dt * v_after[o.v[n]]
+        total = total + positive(-positive(x - o.lower[n]) - move) + positive(move - positive(o.upper[n] - x))
+    return total / dt
 
 
 # Active set, in general code
@@ -157,6 +154,15 @@ def give_slack(lam: Rows, w: Workspace) -> None:
         elif before != 0.0 and after == 0.0 and w.slack[n] == 0.0:
             w.old_slack[n], w.old_push[n] = 0.0, w.push_of[n]
             w.slack[n] = -w.push_of[n] / w.articulated[n]
+
+
+@loop_kernel
+def lock_all(lam: Rows, w: Workspace) -> None:
+    """Lock all joints that a stop may push: without an active set that agrees, some stops pull, and none is passed."""
+    for n in range(len(w.stop)):
+        w.slack[n] = 0.0
+        if w.stop[n] == 0.0:
+            w.stop[n] = lam[len(w.lam) + n]
 
 
 @loop_kernel
