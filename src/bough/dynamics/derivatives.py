@@ -1,9 +1,11 @@
-"""The derivatives of forward dynamics as one compiled function: straight-line code for slopes and the factor of H,
-loops for what is done with each column, which has more operations than all the rest and is alike for many of them.
+"""The derivatives of forward dynamics as one compiled function.
 
-One configuration takes a product with H^-1, whose rows are vectors. In a batch the lanes hold configurations, columns
-are solved by the factor, and what is zero by the tree is left out; where there would be too many kinds of columns, rows
-of a batch go one by one.
+Slopes and the factor of H are straight-line code. Columns, which take most operations and fall into few patterns, are
+treated in loops.
+
+One configuration takes a product with H^-1, whose rows are vectors. A batch is vectorised over configurations: columns
+are solved by the factor, without what the tree makes zero. With too many patterns of columns, the rows of a batch are
+computed one by one.
 """
 
 from __future__ import annotations

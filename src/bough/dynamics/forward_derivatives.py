@@ -14,12 +14,12 @@ from bough.dynamics.forward_by_factor import DofRows
 from bough.dynamics.inverse_by_factor import inverse
 from bough.dynamics.inverse_derivatives import (
     INVERSE_DERIVATIVES,
-    gather_masses,
     inverse_dynamics_derivatives,
     move_freedoms,
     move_mass,
     place_from_root,
     slopes,
+    sum_over_subtrees,
 )
 from bough.joints import Mechanism, by_freedom, move_joint
 from bough.sparsity.full_inverse import divide_columns, invert_unit
@@ -65,7 +65,7 @@ def force_slopes(
     for i in range(len(m.parent)):
         move_freedoms(m, i, w)
         move_mass(m, i, w)
-    gather_masses(m, w)
+    sum_over_subtrees(m, w)
     slopes(m, by_q, by_v, w.H, w)
     for r in range(len(t.parent)):
         for c in range(len(t.parent)):
@@ -97,7 +97,7 @@ def acceleration(m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, w: Works
         place_from_root(m, i, w)
         move_freedoms(m, i, w)
         move_mass(m, i, w)
-    gather_masses(m, w)
+    sum_over_subtrees(m, w)
     for k in range(len(tau)):
         w.x[t.rank[k], 0] = tau[k]
     for x in range(len(w.L)):

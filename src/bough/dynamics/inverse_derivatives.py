@@ -1,9 +1,9 @@
 """Derivatives of inverse dynamics in closed form (Singh, Russell & Wensing 2022), all in the axes of the root body.
 
-Moving along freedom k of body b turns all that b carries. Seen from there, its bodies gain the velocity
-P_k = V_parent x S_k and the acceleration R_k = A_parent x S_k + V_parent x P_k; at the rate of freedom k they gain S_k
-and D_k = P_k + V_b x S_k. A body that gains the velocity U and the acceleration W needs the further force
-I W + 2 B U, with
+A motion along degree of freedom k of body b moves its whole subtree. Relative to it, the velocity of the subtree
+changes by P_k = V_parent x S_k and its acceleration by R_k = A_parent x S_k + V_parent x P_k; with the rate of degree
+of freedom k they change by S_k and D_k = P_k + V_b x S_k. A body whose velocity changes by U and whose acceleration
+changes by W needs the further force I W + 2 B U, with
 
     2 B (u, .) = 2 (tr(N) u - N u, u x p),   N = integral of rdot r' dm = [w x] Sigma + l h',   p = m l + w x h
 
@@ -68,7 +68,7 @@ def inverse_dynamics_derivatives(
         place_from_root(m, i, w)
         move_freedoms(m, i, w)
         move_mass(m, i, w)
-    gather_masses(m, w)
+    sum_over_subtrees(m, w)
     slopes(m, by_q, by_v, by_qdd, w)
 
 
@@ -138,7 +138,7 @@ def stretching(I: RigidInertia, V: Motion) -> Rotation:
 
 
 @kernel
-def gather_masses(m: Mechanism, w: Workspace) -> None:
+def sum_over_subtrees(m: Mechanism, w: Workspace) -> None:
     """I, N, p and F of whole subtrees."""
     for i in range(len(m.parent) - 1, -1, -1):
         up = m.parent[i]
@@ -151,7 +151,7 @@ def gather_masses(m: Mechanism, w: Workspace) -> None:
 
 
 @kernel
-def gained(i: int, U: Motion, W: Motion, w: Workspace) -> Force:
+def added_force(i: int, U: Motion, W: Motion, w: Workspace) -> Force:
     """I W + 2 B U of the subtree of body i."""
     u, N = angular(U), get9(w.N, i)
     moment = sub3(scale3(N[0] + N[4] + N[8], u), rotate(N, u))
@@ -159,7 +159,7 @@ def gained(i: int, U: Motion, W: Motion, w: Workspace) -> Force:
 
 
 @kernel
-def felt(i: int, S: Motion, w: Workspace) -> Vector:
+def added_moment(i: int, S: Motion, w: Workspace) -> Vector:
     """The angular part of 2 B' S; the linear part is zero."""
     s, N = angular(S), get9(w.N, i)
     return add3(sub3(scale3(N[0] + N[4] + N[8], s), rotate_back(N, s)), cross(get3(w.p, i), linear(S)))
@@ -175,21 +175,21 @@ def slopes(m: Mechanism, by_q: Rows, by_v: Rows, by_qdd: Rows, w: Workspace) -> 
         for l in range(m.dof[i], m.dof[i + 1]):
             r, S, D = m.v_index[l], get6(w.S, l), get6(w.D, l)
             put6(w.now, 0, rigid_times(get10(w.I, i), S))
-            put3(w.turned, 0, felt(i, S, w))
-            put6(w.now, 1, add6(gained(i, get6(w.P_, l), get6(w.R, l), w), cross_force(S, get6(w.F, i))))
-            put6(w.now, 2, gained(i, S, D, w))
+            put3(w.turned, 0, added_moment(i, S, w))
+            put6(w.now, 1, add6(added_force(i, get6(w.P_, l), get6(w.R, l), w), cross_force(S, get6(w.F, i))))
+            put6(w.now, 2, added_force(i, S, D, w))
             by_qdd[r, r] = by_qdd[r, r] + m.ratio[l] * m.ratio[l] * m.armature[l]
-            carried(m, i, l, by_q, by_v, by_qdd, w)
+            row_slopes(m, i, l, by_q, by_v, by_qdd, w)
             j = m.parent[i]
             while j >= 0:
-                carried(m, j, l, by_q, by_v, by_qdd, w)
-                carrying(m, j, l, by_q, by_v, by_qdd, w)
+                row_slopes(m, j, l, by_q, by_v, by_qdd, w)
+                column_slopes(m, j, l, by_q, by_v, by_qdd, w)
                 j = m.parent[j]
 
 
 @kernel
-def carried(m: Mechanism, j: int, l: int, by_q: Rows, by_v: Rows, by_qdd: Rows, w: Workspace) -> None:
-    """Row l, in the columns of body j: what freedom l feels as body j, which carries it, moves."""
+def row_slopes(m: Mechanism, j: int, l: int, by_q: Rows, by_v: Rows, by_qdd: Rows, w: Workspace) -> None:
+    """Row l, in the columns of body j, which carries degree of freedom l or is its own body."""
     r, f, n = m.v_index[l], get6(w.now, 0), get3(w.turned, 0)
     for k in range(m.dof[j], m.dof[j + 1]):
         c, both, S = m.v_index[k], m.ratio[k] * m.ratio[l], get6(w.S, k)
@@ -199,8 +199,8 @@ def carried(m: Mechanism, j: int, l: int, by_q: Rows, by_v: Rows, by_qdd: Rows, 
 
 
 @kernel
-def carrying(m: Mechanism, j: int, l: int, by_q: Rows, by_v: Rows, by_qdd: Rows, w: Workspace) -> None:
-    """Column l, in the rows of body j above: what its freedoms feel as freedom l moves."""
+def column_slopes(m: Mechanism, j: int, l: int, by_q: Rows, by_v: Rows, by_qdd: Rows, w: Workspace) -> None:
+    """Column l, in the rows of body j, an ancestor."""
     c = m.v_index[l]
     for k in range(m.dof[j], m.dof[j + 1]):
         r, both, S = m.v_index[k], m.ratio[k] * m.ratio[l], get6(w.S, k)

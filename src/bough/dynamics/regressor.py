@@ -47,7 +47,7 @@ def packed_regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Row
         accelerate(m, i, w)
     e = 0
     for j in range(len(s.body)):
-        carry(m, s, j, e, Y, w)
+        body_rows(m, s, j, e, Y, w)
         i = s.body[j]
         while i >= 0:
             e = e + m.dof[i + 1] - m.dof[i]
@@ -55,7 +55,7 @@ def packed_regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Row
 
 
 @kernel
-def carry(m: Mechanism, s: Seats, j: int, e: int, Y: Rows, w: Workspace) -> None:
+def body_rows(m: Mechanism, s: Seats, j: int, e: int, Y: Rows, w: Workspace) -> None:
     """The rows of body j, from e on, for all freedoms on its path."""
     b, R, p = s.body[j], get9(s.R, j), get3(s.p, j)
     u, alpha = get3(w.w, b), get3(w.alpha, b)
@@ -65,14 +65,14 @@ def carry(m: Mechanism, s: Seats, j: int, e: int, Y: Rows, w: Workspace) -> None
     while i >= 0:
         for k in range(m.dof[i], m.dof[i + 1]):
             S = motion_out(R, p, freedom(m, k, m.ratio[k]))
-            feel(S, u, alpha, a, Y[e])
+            regressor_row(S, u, alpha, a, Y[e])
             e = e + 1
         R, p = to_parent(m, i, R, p, w)
         i = m.parent[i]
 
 
 @kernel
-def feel(S: Motion, u: Vector, alpha: Vector, a: Vector, y: Rows) -> None:
+def regressor_row(S: Motion, u: Vector, alpha: Vector, a: Vector, y: Rows) -> None:
     """y = S' A with u the angular velocity, alpha the angular and a the linear acceleration of the body's frame."""
     n, f, uu = angular(S), linear(S), squares(u)
     O = acceleration_tensor(uu, alpha)

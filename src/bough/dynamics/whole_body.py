@@ -105,7 +105,7 @@ def moving_kinematics(
         x, y = rest, rest
         if i >= 0:
             A, at = get9(w.P, i), get3(f.p, k)
-            x, y = carried(A, at, get6(w.v, i)), carried(A, at, get6(w.a, i))
+            x, y = at_point(A, at, get6(w.v, i)), at_point(A, at, get6(w.a, i))
             if reference == LOCAL_WORLD_ALIGNED:
                 # the origin moves through the field of spatial accelerations: + omega x velocity
                 y = join(angular(y), add3(linear(y), cross(angular(x), linear(x))))
@@ -116,7 +116,7 @@ def moving_kinematics(
 
 
 @kernel
-def carried(A: Rotation, p: Vector, x: Motion) -> Motion:
+def at_point(A: Rotation, p: Vector, x: Motion) -> Motion:
     """A motion in a body's frame, at the point p of the body and in the world's axes."""
     return join(rotate(A, angular(x)), rotate(A, add3(linear(x), cross(angular(x), p))))
 
