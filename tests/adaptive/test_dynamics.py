@@ -104,4 +104,4 @@ def test_memory_is_that_of_quasi_statics():
     sim = adaptive.Dynamics(model, adaptive.body_acceleration(1.0), "adaptive")
     sim.velocity = np.where(np.arange(joints) > joints - 20, 1.0, 0.0)
     sim.step(1e-4)
-    assert sim.mover.nbytes <= 1.6 * rest.stats.memory
+    assert sim.solver.nbytes <= 1.6 * rest.stats.memory

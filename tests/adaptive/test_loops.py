@@ -183,7 +183,7 @@ def test_a_loop_out_of_reach_has_the_same_answer_in_every_method(bend, joint, mo
         sim.configuration = [bend, -2.0 * bend]
         sim.solver.set_step(0.5 * DT**2)
         found.append(sim.accelerations())
-        assert np.count_nonzero(np.diag(sim.solver.loops.A)) == (2 if bend > 0.01 or joint == "fixed" else 1)
+        assert np.count_nonzero(np.diag(sim.solver.engine.loops.A)) == (2 if bend > 0.01 or joint == "fixed" else 1)
     for other in found[1:]:
         assert relative(other, found[0]) < 1e-9
     assert np.abs(found[0]).max() < 1e6

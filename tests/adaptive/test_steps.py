@@ -67,7 +67,7 @@ def test_positions_are_those_of_the_dense_oracle(seed):
     sim.accelerations()
     np.testing.assert_allclose(
         sim.solver.tree.poses(np.array([sim.inputs.model.frames.body[sim.inputs.forces.frame(7)]]))[0, 9:],
-        sim.solver.plain.poses(np.array([sim.inputs.model.frames.body[sim.inputs.forces.frame(7)]]))[0, 9:],
+        sim.solver.engine.poses(np.array([sim.inputs.model.frames.body[sim.inputs.forces.frame(7)]]))[0, 9:],
         atol=1e-10,
     )
     np.testing.assert_allclose(sim.positions([3, "world"]), [expected[3], np.zeros(3)], atol=1e-10)

@@ -146,7 +146,7 @@ def moving(model, q, closures, rng, loads, eps):
     try:
         sim = loaded(adaptive.Dynamics(model, measure, "adaptive", closures=closures), q, loads)
         sim.velocity = v
-        sim.mover.take(0, 1e-6) if closures else None
+        sim.stepper._check_loops() if closures else None
         found = sim.accelerations()
     except (bough.errors.NumericalError, bough.errors.SettingError, bough.errors.ModelError):
         return -1.0
@@ -160,7 +160,7 @@ def moving(model, q, closures, rng, loads, eps):
     H_ = bough.Dynamics(model, general=True).mass_matrix(sim.configuration)
     scale = np.sqrt(truth @ H_ @ truth / model.total_mass)
     error = np.sqrt(max((found - truth) @ H_ @ (found - truth), 0.0) / model.total_mass)
-    bound = max(sim.error.eps, sim.mover.noise_floor)
+    bound = max(sim.error.eps, sim.solver.region.noise_floor)
     rounding = 1e-5 if closures else 1e-7  # joints that are held in loops are held by 1e7 times their inertia
     reported = excess(error, sim.acceleration_error, 1e-5 * scale + 1e-3 * bound)
     return max(excess(error, bound, rounding * scale), reported)

@@ -23,7 +23,7 @@ from bough.errors import CheckpointError
 from bough.model import Model
 from bough.record import replacing
 
-VERSION = 5
+VERSION = 6
 DIGEST = 64  # characters
 KINDS = {"solver": "quasi-statics", "motion": "a motion"}  # by the part that only they have
 

@@ -138,13 +138,6 @@ EVERY, SOONEST, LATEST = 20, 10, 40
 FEW, MANY = 0.04, 0.1  # shares of the open clusters that were opened at a choice
 
 
-def spaced(every: int, opened: int, open_: int) -> int:
-    """After how many steps to choose again: later where hardly any cluster had to be opened, sooner where many had."""
-    if opened > MANY * open_:
-        return max(SOONEST, every // 2)
-    return min(LATEST, 2 * every) if opened <= FEW * open_ else every
-
-
 # How long a region of open joints serves, and whether choosing one pays: counted in joints of a full step, not
 # timed.
 #
@@ -196,6 +189,15 @@ class ReselectionInterval:
             least = min(MOST, max(LEAST, round(2.0 * self.spent / joints))) if joints else 1
             self.every = round(self.stretch * least) if joints else 1
         self.life = self.life or float(self.every)
+
+    def adapt(self, opened: int, open_: int) -> None:
+        """Of a motion: choose later where hardly any cluster had to be opened, sooner where many had."""
+        if self.fixed:
+            return
+        if opened > MANY * open_:
+            self.every = max(SOONEST, self.every // 2)
+        elif opened <= FEW * open_:
+            self.every = min(LATEST, 2 * self.every)
 
     def pays(self, joints: int) -> bool:
         """Whether regions as the last one cost less than full steps of so many joints."""

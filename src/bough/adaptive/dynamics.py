@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import checkpoint_of, measure_of
-from bough.adaptive.closure import Closure
+from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.cost import motion_cost
 from bough.adaptive.forces import vector
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.mover import MotionOptions, Mover
+from bough.adaptive.motion.solver import MotionSolver
+from bough.adaptive.motion.stepper import MotionStepper
 from bough.adaptive.restraints import Owner
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.stats import MotionStats, Recorder
@@ -57,84 +58,88 @@ class Dynamics(Simulation):
         closures: Sequence[Closure] = (),
     ) -> None:
         super().__init__(model, without)
-        options = MotionOptions(method, integrator, every, most, max_turn)
-        self.mover = self.solver = self.stepper = Mover(self.inputs, error, options, tuple(closures))
+        self.solver: MotionSolver = MotionSolver(self.inputs, error, method, every, most)
+        self.stepper: MotionStepper = MotionStepper(self.solver, max_turn, integrator)
+        self.solver.close(with_those_of(self.inputs.model, closures))
 
     def _owner(self) -> Owner:
-        return Owner(self.inputs, lambda: self.time, self.mover.poses)
+        return Owner(self.inputs, lambda: self.time, self.solver.poses)
 
     def _has_moved(self) -> None:
-        self.mover.motion.v[:] = 0.0
+        self.solver.motion.v[:] = 0.0
         super()._has_moved()
 
     @property
     def velocity(self) -> FloatArray:
         """v (nv,), a copy; assigning gives the linkage another motion, of which loops leave what keeps them closed."""
-        return np.array(self.mover.motion.v)
+        return np.array(self.solver.motion.v)
 
     @velocity.setter
     def velocity(self, v: npt.ArrayLike) -> None:
-        self.mover.motion.v[:] = vector(v, self.model.nv, "velocity")
-        self.mover.restart()
+        self.solver.motion.v[:] = vector(v, self.model.nv, "velocity")
+        self.stepper.restart()
 
     @exclusive
     def velocities(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """[linear, angular] (k, 6) of bodies or frames at their origins, in the world's axes."""
         frames, ks = self.inputs.model.frames, self._frames(bodies)
-        return self._in_world(ks, self.mover.velocities(np.maximum(frames.body[ks], 0)), frames.p[ks])
+        return self._in_world(ks, self.solver.velocities(np.maximum(frames.body[ks], 0)), frames.p[ks])
 
     @exclusive
     def refine(self, microseconds: float | None = None, budget: int | None = None) -> float:
         """Make more joints active than the error asks for, for some time or up to about a number of them, each time by
         the rule with half the eps; returns the `acceleration_error` reached. It holds until an error is assigned."""
-        return self.mover.refine(microseconds, budget)
+        region = self.solver.region
+        if self.solver.is_exact or not region.ready(region.h, keep=False):
+            return 0.0
+        return region.refine(microseconds, budget)
 
     def _expected(self, measure: ErrorMeasure) -> tuple[int, float]:
-        given = self.mover.options._asdict() | {"method": "adaptive", "max_turn": None}
-        other = Dynamics(self.inputs.model, measure, closures=self.closures, **given)
+        options = self.solver.options | {"method": "adaptive", "integrator": self.stepper.integrator}
+        other = Dynamics(self.inputs.model, measure, closures=self.closures, **options)
         other.inputs.restore(self.inputs.state())
         other.velocity = self.velocity
         other.accelerations()
-        return other.active, motion_cost(other.active, other.mover.every)
+        return other.active, motion_cost(other.active, other.solver.region.interval.every)
 
     @property
     def active(self) -> int:
         """Joints that move by themselves now; all others are locked."""
-        return self.mover.active
+        return self.solver.active
 
     @property
     def moving(self) -> BoolArray:
         """(bodies,) True where the joint that moves a body is active now, in the order of `body_names`."""
-        return self.mover.moving()
+        return self.solver.moving()
 
     @property
     def energy_lost(self) -> float:
         """Energy taken by locking joints that moved, J."""
-        return self.mover.energy_lost
+        return self.solver.region.energy_lost
 
     @property
     def acceleration_error(self) -> float:
         """sqrt(Delta / M), m/s^2, when the active joints were chosen last: what locking changes, root mean square by
         mass over all bodies."""
-        return self.mover.acceleration_error
+        return self.solver.region.acceleration_error
 
     @property
     def energy(self) -> float:
         """Kinetic energy and potential one of gravity and springs, J. O(active joints), after O(n) at first."""
-        return float(self.mover.tally()[:3].sum())
+        return float(self.solver.tally()[:3].sum())
 
     @property
     def momentum(self) -> FloatArray:
         """[linear, angular] (6,) about the world's origin, in its axes. O(active joints), like `energy`."""
-        return self.mover.tally()[3:]
+        return self.solver.tally()[3:]
 
     @property
     def stats(self) -> MotionStats:
         """Costs and quality; see `MotionStats`. O(active joints), like `energy`."""
-        mover, found = self.mover, self.mover.tally()
+        solver, stepper, found = self.solver, self.stepper, self.solver.tally()
         return MotionStats(
-            mover.last, mover.steps, mover.time, mover.active, mover.acceleration_error, mover.energy_lost,
-            float(found[:3].sum()), float(found[0]), found[3:], mover.nbytes, mover.cuts,
+            solver.cost.method, stepper.steps, stepper.time, solver.active, self.acceleration_error, self.energy_lost,
+            float(found[:3].sum()), float(found[0]), found[3:], solver.nbytes, stepper.cuts,
         )  # fmt: skip
 
     # Stepping
@@ -162,10 +167,11 @@ class Dynamics(Simulation):
             raise SettingError(f"a step must be a positive, finite time dt in s, got {dt!r}")
 
         def take(most: int, interrupts: Interrupts) -> int:
-            if load is None:
-                return self.mover.take(most, float(dt))
-            interrupts.call(lambda: load(self))
-            return self.mover.take(1, float(dt), keep=True, load=lambda: interrupts.call(lambda: load(self)))
+            self.stepper.load = None if load is None else lambda: interrupts.call(lambda: load(self))
+            if self.stepper.load is not None:
+                most = 1
+                self.stepper.load()
+            return self.stepper.take(most, float(dt), float(dt))
 
         try:
             self._run("dynamics", n, progress, record, take)
@@ -175,14 +181,16 @@ class Dynamics(Simulation):
     # Checkpoints
 
     def _state(self) -> dict[str, Any]:
-        return {"motion": self.mover.state()}
+        return {"motion": self.solver.state(), "stepper": self.stepper.state()}
 
     @classmethod
     def resume(cls, model: Model, path: str | Path) -> Dynamics:
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
         state = checkpoint_of(model, path, "motion")
-        motion = state["motion"]
-        sim = cls(model, measure_of(motion["measure"]), without=state["without"], **motion["options"])
+        motion, stepper = state["motion"], state["stepper"]
+        options = motion["options"] | stepper["options"]
+        sim = cls(model, measure_of(motion["measure"]), without=state["without"], **options)
         sim._restore(state)
-        sim.mover.restore(motion)
+        sim.stepper.restore(stepper)
+        sim.solver.restore(motion)
         return sim

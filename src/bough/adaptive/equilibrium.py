@@ -32,8 +32,8 @@ from bough.adaptive.engines.newton import (
     newton_ties,
     newton_work,
 )
-from bough.adaptive.engines.plain import plain_move, world_poses
-from bough.adaptive.engines.restrained import Ties
+from bough.adaptive.engines.rest import Ties
+from bough.adaptive.engines.sweeps import plain_move, world_poses
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.lbfgs import Energy, Result, minimize_energy
 from bough.errors import NumericalError, SettingError

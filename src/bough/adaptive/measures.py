@@ -3,7 +3,7 @@
 A culled cluster C leaves joint accelerations out whose weighted squares sum to A(C). Over the clusters left closed:
 linkage measures bound the square root of their sum, joint measures that of the largest; relative ones divide by the
 norm of all joint accelerations, or by the largest one computed so far, which is a lower bound of the largest of all.
-`energy` is another one: what is lost of the rate of descent when closed clusters are rigid (`engines.rest`).
+`energy` is another one: what is lost of the rate of descent when closed clusters are rigid (`engines.contracted`).
 A measure is data: one more needs a function here, or anywhere else, that makes an `ErrorMeasure`.
 """
 

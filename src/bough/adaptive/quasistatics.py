@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from bough.adaptive.checkpoint import assembly_of, checkpoint_of, measure_of
 from bough.adaptive.closure import Closure, with_those_of
-from bough.adaptive.cost import SolverSelector, cost
+from bough.adaptive.cost import cost
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.potentials import Function, Potential
+from bough.adaptive.rest.solver import RestSolver, Selection, refine
+from bough.adaptive.rest.stepper import RestStepper, step_size
 from bough.adaptive.restraints import Owner, Restraints
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
-from bough.adaptive.solver import Solver, refine
 from bough.adaptive.stats import Recorder, Stats
-from bough.adaptive.stepper import Stepper, step_size
 from bough.adaptive.tree.front import CERTIFICATE, JOINTS, ROOT
 from bough.arguments import explained
 from bough.errors import SettingError, ShapeError
@@ -30,29 +30,29 @@ from bough.types import FloatArray, IntArray
 # How good the present solution is, or the last step was: bounds, norms and costs as `Stats`.
 
 
-def bound(solver: Solver, of_last_step: bool) -> float:
+def bound(solver: RestSolver, of_last_step: bool) -> float:
     """Error bound of the present solution or the last step, in the measure's terms."""
     if solver.region is not None:
         return solver.region.bound() if solver.error.over == "energy" else math.nan
     return solver.assemble().bound(solver.error, of_last_step)
 
 
-def norm(solver: Solver) -> float:
+def norm(solver: RestSolver) -> float:
     """Norm of all joint accelerations, weighted; by energy, in the mass metric."""
     if solver.region is not None and solver.error.over == "energy":
         return math.sqrt(solver.region.full) if solver.region.full >= 0.0 else math.nan
     return math.sqrt(float(solver.assemble().front.value[ROOT]))
 
 
-def power(solver: Solver) -> float:
+def power(solver: RestSolver) -> float:
     """qdd' M qdd of the last solution, where it is one of a linkage."""
     if solver.cost.method == "aba":
         qdd = solver.inputs.shared.qdd
-        return solver.plain.product(qdd, qdd) if solver.held.exist else solver.plain.power()
+        return solver.engine.product(qdd, qdd) if solver.engine.has_stops else solver.engine.power()
     return math.nan if solver.region is None or solver.is_exact else solver.region.last_power()
 
 
-def stats(stepper: Stepper) -> Stats:
+def stats(stepper: RestStepper) -> Stats:
     """Costs and quality; see `Stats`."""
     solver = stepper.solver
     tree, cost = solver.tree, solver.cost
@@ -64,7 +64,7 @@ def stats(stepper: Stepper) -> Stats:
             last = solver.changes.solution
             left = tree.exact_bound(solver.error) if solver.is_exact else bound(solver, last)
             joints = float(tree.front.count[JOINTS]) if math.isnan(joints) else joints
-    memory = solver.plain.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in solver.inputs.shared))
+    memory = solver.engine.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in solver.inputs.shared))
     active = 0 if math.isnan(joints) else round(joints)
     return Stats(
         cost.method, stepper.steps, stepper.time, joints, cost.full, cost.linear, left, size, certificate, floor,
@@ -114,12 +114,11 @@ class QuasiStatics(Simulation):
         without: Iterable[str] = (),
     ) -> None:
         super().__init__(model, without)
-        self.selector = SolverSelector(len(model.joints))
-        self.solver: Solver = Solver(self.inputs, self.selector, error, method, metric)
-        self.stepper: Stepper = Stepper(self.solver, self.selector, max_turn, refresh)
-        loops = with_those_of(self.inputs.model, closures)
-        self.solver.lock(culled, every, catch_up)
-        self.solver.prepare(loops, assembly)
+        selection = Selection(culled, every, catch_up)
+        self.solver: RestSolver = RestSolver(self.inputs, error, method, metric, assembly, selection)
+        self.selector = self.solver.selector
+        self.stepper: RestStepper = RestStepper(self.solver, max_turn, refresh)
+        self.solver.prepare(with_those_of(self.inputs.model, closures))
 
     def _owner(self) -> Owner:
         return Owner(self.inputs, lambda: self.pseudo_time, self.solver.poses)
@@ -194,8 +193,8 @@ class QuasiStatics(Simulation):
         if solver.is_plain or solver.tree is None:
             return len(self.model.joints), math.inf
         if solver.region is not None:
-            pace = solver.region.pace
-            return pace.open, pace.open + pace.spent / max(pace.every, 1)
+            interval = solver.region.interval
+            return interval.open, interval.open + interval.spent / max(interval.every, 1)
         paths = solver.tree.root_paths(self.inputs.forces.loads().body)
         return other.stats.active, cost(solver.tree.opened, paths)
 
@@ -260,10 +259,8 @@ class QuasiStatics(Simulation):
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
         state = checkpoint_of(model, path, "solver")
         solver, own = state["solver"], state["stepper"]["options"]
-        culled, catch_up = solver["asked"]
-        given = {"method": solver["method"], "every": solver["every"], "culled": culled, "catch_up": catch_up}
-        own |= {"without": state["without"], "assembly": assembly_of(solver["assembly"])}
-        sim = cls(model, measure_of(solver["measure"]), **given, **own)
+        own |= Selection(*solver["selection"])._asdict() | {"method": solver["method"], "without": state["without"]}
+        sim = cls(model, measure_of(solver["measure"]), assembly=assembly_of(solver["assembly"]), **own)
         sim._restore(state)
         sim.stepper.restore(state["stepper"])
         sim.solver.restore(solver)

@@ -1,324 +1,64 @@
-"""The active region: which joints are open, chosen every few steps, and the hybrid linkage that they make."""
+"""The active region: which joints are active, chosen every few steps, and the contracted linkage that they make.
+
+What all regions have; `rest.region` and `motion.region` say how their joints are chosen.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough.adaptive.cost import LEAST, ReselectionInterval
-from bough.adaptive.engines.rest import ContractedLinkage
-from bough.adaptive.engines.restrained import ALWAYS, OUTGROWN, Course
-from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.tree.contract import Loads
-from bough.adaptive.tree.engine import NO_LIMIT
-from bough.adaptive.tree.front import DONE, MET, ROOT, WAITING
-from bough.adaptive.tree.passes import PLACE
+from bough.adaptive.cost import ReselectionInterval
+from bough.adaptive.engines.contracted import ContractedLinkage
 from bough.errors import SettingError
-from bough.types import FloatArray
 
 if TYPE_CHECKING:
     from bough.adaptive.solver import Solver
 
 
-LEAST_SHARE = 1e-6  # of eps: what clusters would do is hidden by rounding then
-CANCELLED = 4.0  # times rounding of accelerations on the tree, as a share of the power: less is no difference
-LITTLE = 0.25  # of the loss allowed: more clusters may be left closed
-KEPT = ("age", "full", "power", "lost", "share")  # by checkpoints
-GROWTH, REST = 4.0, 1 / 16  # times the power for which a region was chosen: another one is, before its time
-
-
 class Region:
     """Joints that move while all others are locked; chosen anew after `every` steps, or as the cost model says."""
 
-    def __init__(self, solver: Solver, every: Any) -> None:
-        if not (every is None or (isinstance(every, int | np.integer) and every >= 1)):
-            raise SettingError(f"every: the active joints are chosen anew after a whole number of steps, got {every!r}")
-        self.solver, self.pace = solver, ReselectionInterval(int(every or LEAST), every is not None)
-        self.hybrid: ContractedLinkage | None = None
+    def __init__(self, solver: Solver, every: int | None, first: int) -> None:
+        self.solver: Any = solver
+        self.interval = ReselectionInterval(int(every or first), every is not None)
         self.age = 0  # steps since it was chosen
-        self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
-        self.power = math.nan  # and of those of the open joints
-        self.lost = math.nan  # and of what locking the others changes
-        self.moved = False  # whether the equations of the tree are behind
-        self.placed = True  # whether its placements are not
-        self._begun = -1  # which pass over the tree chose it
-        self._asked = False  # whether the tree was used for questions since
-        self._loads: Loads | None = None
-        self._above = 0  # nodes above the bodies of these loads
         self.share = 1.0  # of eps at which clusters were left closed: what they would do is less than what is lost
+        self.lost = math.nan  # square of what locking changes in the mass metric, when it was chosen
 
-    @property
-    def is_chosen(self) -> bool:
-        """Whether there is one, for forces on the same bodies."""
-        return self.age < self.pace.every and self._is_known
-
-    @property
-    def _is_known(self) -> bool:
-        """Whether there is one, for forces on the same bodies, due or not."""
-        solver, hybrid = self.solver, self.hybrid
-        if hybrid is None or hybrid.tree.begun != self._begun:
-            return False
-        loads, changes = solver.inputs.forces.loads(), solver.changes  # forces that wait are noted
-        kept = not (changes.everything or changes.measure or changes.torques)
-        return kept and hybrid.fits(loads)
+    @cached_property
+    def linkage(self) -> ContractedLinkage:
+        """The contracted linkage."""
+        solver, closures = self.solver, self.solver.closures
+        closing = None if closures is None else closures.closing
+        own = solver.mechanism, solver.laws, solver.motion, closing
+        return ContractedLinkage(solver.assemble(), *own, moves=solver.moves)
 
     @property
     def joints(self) -> int:
-        """How many joints are open."""
-        return self._engine.joints
+        """How many joints are active."""
+        return self.linkage.joints
 
     @property
     def left(self) -> int:
         """Steps until it is chosen anew."""
-        return self.pace.every - self.age if self.joints else 1
-
-    def ready(self, budget: int = NO_LIMIT, keep: bool = False) -> bool:
-        """Choose the region where that is due; False if it would have more than `budget` clusters, or does not pay.
-
-        Forces with other values are a reason to, unless it is to be kept.
-        """
-        self.solver.inputs.forces.flush()
-        other = self.solver.changes.any_force
-        if not self.is_chosen or (other and not (keep and self.joints)) or self._has_changed:
-            if budget == NO_LIMIT or self.pace.pays(self.solver.selector.joints):
-                return self._choose(budget)
-            self._begun, self.pace.open = -1, 0
-            return False
-        if other:
-            self._engine.reload()
-        return True
-
-    @property
-    def _has_changed(self) -> bool:
-        """Whether power is another than the region was chosen for, or spent; looked at after 1, 2, 4 ... steps."""
-        if self.age == 0 or self.age & (self.age - 1) or self.joints == 0:
-            return False
-        return not REST * self.power <= self._engine.engine.power() <= GROWTH * self.power
-
-    @property
-    def _engine(self) -> ContractedLinkage:
-        if self.hybrid is None:
-            closures = self.solver.closures
-            self.hybrid = ContractedLinkage(self.solver.assemble(), None if closures is None else closures.closing)
-        if self.solver.closures is not None:
-            self.hybrid.rate = self.solver.closures.rate / self.solver.h
-        return self.hybrid
-
-    def _choose(self, budget: int) -> bool:
-        """Open clusters until the error is met; by energy, until no more of the descent rate is lost than allowed."""
-        served = self._served()
-        tree, hybrid, error = self.solver.ready_tree(), self._engine, self._error()
-        if self._asked:
-            tree.restart()
-            self._asked = False
-        loads, full, allowed = self.solver.inputs.forces.loads(), math.nan, math.inf
-        if error.over == "energy":
-            full = float(tree.front.value[ROOT])
-            allowed = error.eps**2 * error.scaled(full, 0.0)
-        else:
-            self.share = 1.0
-        if full > 0.0 and not math.isnan(served):
-            self.pace.learn(1.0 - served / full, allowed / full)
-        whole = self._whole(full, allowed)
-        while tree.refine(self._inner(error), budget - int(tree.front.count[DONE])) == MET:
-            hybrid.contract(loads)
-            hybrid.solve()
-            self.age, self._begun, self.full, self.power = 0, tree.begun, full, hybrid.engine.power()
-            self.lost = lost = self._lost(whole)
-            if int(tree.front.count[WAITING]) == 0:
-                self.share, lost = 1.0, 0.0
-            if not lost > allowed:
-                if lost < LITTLE * allowed:
-                    self.share = min(1.0, 1.25 * self.share)
-                self._settle(loads, lost / full if full > 0.0 else 0.0)
-                return True
-            self.share *= max(0.5, 0.8 * allowed / lost)
-        self._begun = -1
-        return False
-
-    def _inner(self, error: ErrorMeasure) -> ErrorMeasure | None:
-        """The error at which clusters are left closed; None where rounding hides what they would do: all are opened."""
-        return replace(error, eps=self.share * error.eps) if self.share >= LEAST_SHARE else None
-
-    def _whole(self, full: float, allowed: float) -> FloatArray | None:
-        """Accelerations of all joints (nv,), where what locking changes is not the difference of two powers: with
-        loops, whose directions out of reach are others on the contracted tree, or where rounding would decide. O(n)."""
-        solver, qdd = self.solver, self.solver.inputs.shared.qdd
-        if solver.whole is not None or not allowed < CANCELLED * solver.assemble().noise.rounding * full:
-            return solver.whole
-        kept, loads = qdd.copy(), solver.inputs.forces.loads()
-        solver.plain.load(loads)
-        solver.plain.solve(loads)
-        whole, qdd[:] = qdd.copy(), kept
-        return whole
-
-    def _lost(self, whole: FloatArray | None) -> float:
-        """The square of what locking changes, in the mass metric: of a projection, what it takes from the whole."""
-        if whole is None or math.isnan(self.full):
-            return self.full - self.power
-        other = whole - self.solver.inputs.shared.qdd
-        return self.solver.plain.product(other, other)
-
-    def _served(self) -> float:
-        """The power of the region that has served its time, under the forces now; NaN where there is none."""
-        pace = self.pace
-        if pace.open:
-            pace.ended(self.age)
-        if not pace.open or pace.fixed or self.age < pace.every or not self._is_known:
-            return math.nan
-        self._engine.reload()
-        self._engine.solve()
-        return self._engine.engine.power()
-
-    def _settle(self, loads: Loads, lost: float) -> None:
-        """It is chosen, and loses this share of the descent rate."""
-        if loads is not self._loads:
-            self._loads, self._above = loads, self._engine.tree.root_paths(loads.body)
-        self.pace.chosen(self.joints, self._above, lost)
-
-    @property
-    def may_be_left(self) -> bool:
-        """Whether plain steps may take its place, though it was asked for: by energy nothing is lost by them."""
-        error = self.solver.error
-        return error.over == "energy" and error.eps > 0.0 and not self.pace.fixed and self.solver.selector.is_large
-
-    def is_hopeless(self, most: int) -> bool:
-        """Whether even without those joints that move least, by a plain solution, more would be open than so many."""
-        error, solver = self._error(), self.solver
-        if error.over != "energy":
-            return False
-        solver.solve_plainly()
-        each = solver.plain.energies()
-        allowed = error.eps**2 * error.scaled(solver.plain.power(), 0.0)
-        return len(each) - int(np.searchsorted(np.cumsum(each), allowed)) > most
-
-    @contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """Let questions bring the tree up to date without forgetting what is open."""
-        tree, changes, qdd = self.solver.assemble(), self.solver.changes, self.solver.inputs.shared.qdd
-        if not self.is_chosen or changes.any_force:
-            changes.solution = True
-            self._begun = -1
-            yield
-            return
-        kept = tree.front.count.copy(), tree.front.value.copy(), qdd.copy()
-        yield
-        tree.front.count[:], tree.front.value[:], qdd[:] = kept
-        self._begun, self._asked = tree.begun, True
-
-    def refine(self, budget: int | None) -> float:
-        """Open more clusters and solve the linkage that they make; returns the bound reached, by energy."""
-        self._choose(NO_LIMIT)
-        tree, hybrid, error = self.solver.assemble(), self._engine, self.solver.error
-        tree.refine(None, NO_LIMIT if budget is None else int(budget))
-        hybrid.contract(self.solver.inputs.forces.loads())
-        hybrid.solve()
-        self.age, self._begun, self.power = 0, tree.begun, hybrid.engine.power()
-        self.lost = self._lost(self._whole(self.full, 0.0))
-        return self.bound() if error.over == "energy" else math.nan
-
-    def _error(self) -> ErrorMeasure:
-        """The error allowed, in the mass metric where it is one in metres."""
-        error = self.solver.error
-        return replace(error, eps=error.eps / self._metres()) if error.metres else error
-
-    def _metres(self) -> float:
-        """How far a unit of error in the mass metric may misplace a body in one step."""
-        solver = self.solver
-        mass, bodies = solver.inputs.masses, solver.error.bodies
-        if bodies is not None:
-            names = solver.inputs.model.body_names
-            mass = mass[[names.index(b) if isinstance(b, str) else b for b in bodies]]
-        least = float(mass[mass > 0.0].min(initial=math.inf))
-        return solver.h / math.sqrt(least)
-
-    def bound(self) -> float:
-        """What was lost when the region was chosen: a share of the norm of all accelerations, or metres for a step."""
-        error = self.solver.error
-        lost, scale = max(self.lost, 0.0), error.scaled(self.full, 0.0)
-        if error.metres:
-            return self._metres() * math.sqrt(lost)
-        return math.sqrt(lost / scale) if scale > 0.0 else 0.0
-
-    def last_power(self) -> float:
-        """The square of the accelerations found last in the mass metric."""
-        return math.nan if self.hybrid is None or self._begun < 0 else self.hybrid.engine.power()
-
-    def solve(self) -> None:
-        """Accelerations of the open joints."""
-        self._engine.solve()
-
-    def move(self, h: float) -> None:
-        """Move them by h qdd."""
-        self._engine.move(h)
-        self.solver.clock.time[0] += h
-        self._note(0)
-
-    def march(self, course: Course, ties: Any) -> float:
-        """Take steps until forces outgrow the region, if all are looked at; returns the energy of springs."""
-        if course.looks == ALWAYS:
-            grown = GROWTH * self.power if self.power > 0.0 else math.inf
-            course = course._replace(age=self.age, grown=grown, faded=REST * self.power)
-        steps = int(course.steps[0])
-        energy = self._engine.march(course, ties)
-        done = steps - int(course.steps[0])
-        self.solver.clock.time[0] += done * course.h
-        self.solver.clock.step[0] += done
-        self._note(done)
-        if course.code[0] == OUTGROWN:
-            self.age = self.pace.every
-        return energy
-
-    def _note(self, steps: int) -> None:
-        tree = self._engine.tree
-        self.age += steps
-        self.moved, self.placed = True, False
-        tree.state.stamp[tree.front.done[: int(tree.front.count[DONE])]] = max(self.solver.clock.step[0], 1.0)
-
-    def reload(self) -> None:
-        """Torques of open joints are others."""
-        self._engine.reload()
-
-    def forget(self) -> None:
-        """Everything may be elsewhere."""
-        if self.hybrid is not None:
-            self.hybrid.forget()
-
-    def followed(self) -> None:
-        """The tree is up to date."""
-        self.moved, self.placed = False, True
-
-    def place(self) -> None:
-        """Let the tree know where bodies are; the region stays."""
-        if not self.placed:
-            self._engine.tree.do(PLACE)
-            self.placed = True
-
-    # Checkpoints
+        return self.interval.every - self.age
 
     def state(self) -> dict[str, Any]:
-        """The region, for a checkpoint."""
-        state = {name: getattr(self, name) for name in KEPT} | {"pace": asdict(self.pace)}
-        if self._is_known:
-            tree = self._engine.tree
-            state["open"] = tree.front.done[: int(tree.front.count[DONE])].copy()
-        return state
+        """What it remembers, for a checkpoint."""
+        return {"age": self.age, "share": self.share, "lost": self.lost, "interval": asdict(self.interval)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """What `state` gave."""
-        for name in KEPT:
-            setattr(self, name, state[name])
-        self.pace = ReselectionInterval(**state["pace"])
-        if "open" not in state:
-            return
-        tree, opened = self.solver.ready_tree(), state["open"]
-        tree.front.done[: len(opened)] = opened
-        tree.front.count[DONE] = len(opened)
-        self._begun, self._asked = tree.begun, True
-        self._engine.contract(self.solver.inputs.forces.loads())
-        self._engine.solve()
+        self.age, self.share, self.lost = state["age"], state["share"], state["lost"]
+        self.interval = ReselectionInterval(**state["interval"])
+
+
+def check_interval(every: Any) -> None:
+    """Refuse what is no number of steps after which active joints are chosen anew."""
+    if not (every is None or (isinstance(every, int | np.integer) and every >= 1)):
+        raise SettingError(f"every: the active joints are chosen anew after a whole number of steps, got {every!r}")

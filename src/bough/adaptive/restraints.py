@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.rest import ContractedLinkage
-from bough.adaptive.engines.restrained import Ties, tie_bodies
+from bough.adaptive.engines.contracted import ContractedLinkage
+from bough.adaptive.engines.rest import Ties, tie_bodies
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from bough.types import FloatArray, IntArray
 

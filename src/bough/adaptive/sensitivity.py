@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.adaptive.closure import Closures
-from bough.adaptive.engines.restrained import Ties
+from bough.adaptive.engines.rest import Ties
 from bough.adaptive.equilibrium import Equilibrium
 from bough.adaptive.inputs import Inputs
 from bough.errors import NumericalError

@@ -29,12 +29,9 @@ from bough.adaptive.forecast import Forecast
 from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.lbfgs import Energy, Result
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.mover import Mover
 from bough.adaptive.restraints import Owner, Restraints, listed
 from bough.adaptive.sensitivity import Sensitivity, sensitivity
-from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Recorder
-from bough.adaptive.stepper import Stepper
 from bough.dynamics.laws import check_effects
 from bough.errors import ModelError, SettingError
 from bough.model import Model
@@ -113,8 +110,8 @@ def exclusive(method: M) -> M:
 class Simulation:
     """A linkage under forces: `inputs` are what is set, a solver and a stepper find what follows."""
 
-    solver: Solver | Mover  # finds accelerations
-    stepper: Stepper | Mover  # moves, and counts steps
+    solver: Any  # a `Solver`: finds accelerations
+    stepper: Any  # a `Stepper`: moves, and counts steps
 
     def __init__(self, model: Model, without: str | Iterable[str]) -> None:
         self.model, self.without = model, check_effects(without)
@@ -176,6 +173,7 @@ class Simulation:
     @closures.setter
     def closures(self, given: Iterable[Closure]) -> None:
         self.solver.close(distinct(given))
+        self.stepper.loops_changed()
 
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""

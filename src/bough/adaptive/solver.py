@@ -1,486 +1,88 @@
-"""The present solution for the present inputs: engines and closures brought up to date, and what they find."""
+"""Joint accelerations for the present inputs: what the solvers of `rest` and `motion` have in common."""
 
 from __future__ import annotations
 
-import math
-import time
-import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import astuple, replace
 from typing import Any
 
-import numpy as np
-
-from bough.adaptive.checkpoint import assembly_facts, measure_of
 from bough.adaptive.closure import Closure, Closures, make_plan
-from bough.adaptive.compiled import compiled
 from bough.adaptive.cost import SolverSelector
-from bough.adaptive.engines.loops import LoopRows
-from bough.adaptive.engines.rest import RestEngine
-from bough.adaptive.held import HeldJoints
+from bough.adaptive.engines.engine import Engine
+from bough.adaptive.engines.layout import JointLaws, make_joint_state
 from bough.adaptive.inputs import Inputs
-from bough.adaptive.measures import ErrorMeasure, absolute_linkage, measured
-from bough.adaptive.region import Region
+from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.stats import Cost
-from bough.adaptive.tree.contract import Loads, no_forces
-from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_noise
-from bough.adaptive.tree.front import MET, ROOT
-from bough.adaptive.tree.layout import RIGID, TOTAL, make_clock
-from bough.adaptive.tree.passes import FAR, rigid_groups
-from bough.errors import NumericalError, SettingError, unknown_option
+from bough.adaptive.tree.engine import TreeEngine
+from bough.adaptive.tree.layout import make_clock
+from bough.errors import unknown_option
+from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
-
-# What may be believed: a tree beside plain solutions, an eps above rounding, accelerations that are numbers.
-
-
-def examine(tree: TreeEngine, plain: RestEngine, loads: Loads) -> None:
-    """Compare a tree with plain solutions, once; one that is wrong is not used."""
-    noise = measure_noise(tree, plain, loads)
-    if noise.is_too_large:
-        warnings.warn(
-            f"divide and conquer is off by {noise.rounding:.1e} of the largest acceleration on this linkage (light "
-            f"bodies between heavy ones, or loops that are nearly singular): plain O(n) steps are taken instead, as "
-            f'with method="aba"',
-            stacklevel=6,
-        )
-
-
-def clamped(tree: TreeEngine, error: ErrorMeasure) -> ErrorMeasure:
-    """An eps below what rounding may do would be an empty promise: it is raised, with a warning."""
-    floor = tree.noise.floor(error)
-    if not error.eps < floor or tree.noise.is_too_large:  # one that is not known is no floor
-        return error
-    warnings.warn(
-        f"{error.name}: eps = {error.eps:g} is below the noise floor of this linkage, {floor:.1e}, "
-        f"which is used instead; eps = 0 is exact",
-        stacklevel=5,
-    )
-    return error.clamped(floor)
-
-
-def not_finite(q: FloatArray) -> NumericalError:
-    """Why accelerations at q are no numbers."""
-    far = float(np.abs(q).max(initial=0.0))
-    if far > FAR:
-        return NumericalError(
-            f"the joint accelerations are not finite: a joint has moved to {far:.1e}, so steps are too large"
-        )
-    return NumericalError("the joint accelerations are not finite: the linkage is singular or the forces are too large")
-
-
-Error = ErrorMeasure | float | None
-METHODS = ("auto", "adaptive", "dca", "aba")
-CULLED = ("rigid", "zero")
-CHANGES = ("forces", "torques", "everything", "most_forces", "measure")  # since the last solution
 
 
 class Solver:
-    """Finds joint accelerations within the error when they are asked for; options as in `QuasiStatics`."""
+    """Finds joint accelerations for the present inputs: of all joints, or of those that are active."""
 
-    def __init__(self, inputs: Inputs, selector: SolverSelector, error: Error, method: str, metric: Any) -> None:
-        if method not in METHODS:
-            raise unknown_option(f"there is no method {method!r}", method, METHODS)
-        self.inputs, self.selector, self.method = inputs, selector, method
-        self.changes = inputs.changes  # since the last solution
-        self._error = measured(error) or absolute_linkage(0.0)
+    moves: bool  # whether there are velocities
+    region: Any  # where active joints are, if there is a rule by which they are chosen
+
+    def __init__(self, inputs: Inputs, method: str, methods: tuple[str, ...], error: ErrorMeasure) -> None:
+        if method not in methods:
+            raise unknown_option(f"there is no method {method!r}", method, methods)
+        self.inputs, self.changes, self.method, self._error = inputs, inputs.changes, method, error
+        self.selector = SolverSelector(len(inputs.model.joints))
+        self.motion = make_joint_state(inputs.model, inputs.shared.q, inputs.shared.qdd)
+        self.mechanism, self.laws = self._linkage()
         self.clock = make_clock()
-        self.all_moved = 0  # the last step in which all joints may have moved
-        self.h = 1.0  # step for which loops are closed
-        self.part = 1.0  # that part of it in which joints may reach their limits
-        self.plain = RestEngine(inputs.mechanism, inputs.shared)
         self.tree: TreeEngine | None = None
-        self.closures: Closures | None = None
-        self.loops: LoopRows | None = None  # the closures as the plain engine sees them
-        self.held: HeldJoints  # friction and limits
-        self.whole: FloatArray | None = None  # accelerations of all joints with loops, where there are any
-        self._metric = metric
+        self.metric: Any = None
         self.assembly: Any = "balanced"
-        self.region: Region | None = None
-        self.cost = Cost("aba")
-        self.selector.restart(method != "auto")
+        self.closures: Closures | None = None
+        self.engine: Engine  # of all joints
+        self.cost = Cost(methods[-1])
 
-    def lock(self, culled: str | None, every: int | None, catch_up: bool | None) -> None:
-        """Choose what inactive clusters do: move rigidly, or have zero joint acceleration, as the measure says."""
-        if culled not in (None, *CULLED):
-            raise unknown_option(f"culled clusters cannot be {culled!r}", culled, CULLED)
-        if culled is None and catch_up and self._error.over != "energy":
-            culled = "zero"
-        self.asked, self._every = (culled, catch_up), every
-        Region(self, every)  # refuses what is no number of steps
-        self._take_rule(self._rule(self._error))
-        self._error.check_at_rest(self.inputs.model.joints.bodies, self.culled)
-
-    def _rule(self, measure: ErrorMeasure) -> str:
-        """The paper's rule for its measures, which has their bound; rigid clusters by energy, or as given."""
-        by_paper = measure.eps > 0.0 and measure.over != "energy"
-        return self.asked[0] or ("zero" if by_paper else "rigid")
-
-    def _take_rule(self, rule: str) -> None:
-        """Follow a rule: another than before needs another tree."""
-        self.culled, self.tree = rule, None
-        self.region = Region(self, self._every) if rule == "rigid" else None
-        catch_up = self.asked[1]
-        if catch_up is None:  # full steps between adaptive ones would leave what was missed behind
-            catch_up = self.region is None and not self.is_exact and self.method == "adaptive"
-        if self.region is not None and catch_up:
-            raise SettingError('catching up and rigid clusters do not go together: expected culled="zero"')
-        self.clock.catches_up[0] = float(catch_up)
-        self.changes.all()
+    def _linkage(self) -> tuple[Mechanism, JointLaws]:
+        """The mechanism with its joint laws."""
+        raise NotImplementedError
 
     def close(self, closures: Sequence[Closure]) -> None:
         """Hold these loops from now on, and no others."""
-        made = Closures(self.inputs.model, tuple(closures)) if closures else None
-        plans: list[LoopRows | None] = [None, None]
-        if made is not None:
-            plans = [make_plan(self.inputs.mechanism, made) for _ in range(2)]
+        i, made = self.inputs, Closures(self.inputs.model, tuple(closures)) if closures else None
+        plan = None if made is None else make_plan(self.mechanism, made)
         if self.closures is not None:  # what their forces were
-            self.inputs.shared.force[self.closures.bodies] = 0.0
-        self.closures, (self.loops, plan), self.whole = made, plans, None
-        self.inputs.forces.keep([] if made is None else made.bodies.tolist())
-        self.held = HeldJoints(self.inputs, plan)
-        if self.region is not None:
-            self.region = Region(self, self._every)
+            i.shared.force[self.closures.bodies] = 0.0
+        self.closures = made
+        i.forces.keep([] if made is None else made.bodies.tolist(), turning=self.moves)
+        force = None if self.moves else i.shared.force
+        self.engine = Engine(self.mechanism, self.laws, self.motion, plan, moves=self.moves, force=force)
+        self.region = self._make_region()
         self.changes.all()
         self.changes.given += 1
 
-    def prepare(self, closures: Sequence[Closure], assembly: Any) -> None:
-        """Take the options that decide which engines there are."""
-        self.assembly = assembly
-        self.close(closures)
-        if self.method != "aba" and (self.method != "auto" or not self.switches):
-            self.cost = Cost(self._tree_method)
-            self.assemble()
-        elif self._metric is not None or assembly != "balanced":
-            self.assemble()
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options of `QuasiStatics` with which another solver solves alike."""
-        own = {"metric": self._metric, "culled": self.asked[0], "catch_up": self.asked[1], "every": self._every}
-        return own | {"assembly": self.assembly}
-
-    @property
-    def error(self) -> ErrorMeasure:
-        """The error measure in use."""
-        return self._error
-
-    @error.setter
-    def error(self, given: Error) -> None:
-        measure = measured(given) or absolute_linkage(0.0)
-        if measure != self._error:
-            rule = self._rule(measure)
-            measure.check_at_rest(self.inputs.model.joints.bodies, rule)
-            kind, self._error = self._error.over, measure
-            if rule != self.culled:
-                self._take_rule(rule)
-            self.changes.error()
-            self.selector.restart(self.method != "auto")
-            if (kind == "energy") != (measure.over == "energy"):
-                self._keep()
-
-    @property
-    def switches(self) -> bool:
-        """Whether steps are taken on the tree or plainly as the selector says."""
-        if self.method == "adaptive":
-            return self.region is not None and self.region.may_be_left
-        return self.method == "auto" and self.clock.catches_up[0] == 0.0
-
-    def _keep(self) -> None:
-        """Let the tree keep what the measure needs."""
-        tree, by_energy = self.tree, self._error.over == "energy"
-        if tree is not None:
-            total = TOTAL if self.method != "dca" and not by_energy else 0
-            tree.keeps = total + (RIGID if self.region is not None else 0)
-            tree.noise = Noise()
-            self.changes.all()
-
-    @property
-    def asks(self) -> bool:
-        """Whether functions of the user's must be asked after every step."""
-        return bool(self.inputs.potentials.functions)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether no joint is left out."""
-        return self.error.eps == 0.0 or self.method in ("dca", "aba")
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the plain engine is asked now."""
-        if self.method == "aba" or self.distrusts or self.held.act:
-            return True
-        return self.switches and (self.error.eps == 0.0 or not self.selector.on_tree)
-
-    @property
-    def distrusts(self) -> bool:
-        """Whether the tree was found too far from plain solutions to be used."""
-        return self.tree is not None and self.tree.noise.is_too_large
-
-    # Bringing engines up to date
+    def _make_region(self) -> Any:
+        """Where active joints are kept, if there is a rule by which they are chosen."""
+        raise NotImplementedError
 
     def assemble(self) -> TreeEngine:
         """The tree, made when it is first needed."""
         if self.tree is None:
             i = self.inputs
-            self.tree = TreeEngine(i.model, self._metric, i.mechanism, i.shared, self.clock, self.assembly)
-            self._keep()
+            self.tree = TreeEngine(i.model, self.metric, self.mechanism, i.shared, self.clock, self.assembly)
         return self.tree
 
-    def set_step(self, h: float) -> None:
-        """Steps of this size follow: loops are closed within one."""
-        if h != self.h:
-            self.h, self.changes.closures = h, True
-            if self._error.metres:
-                self.changes.error()
-        self.clock.h[0] = self.part = h
-        if self.inputs.potentials.set_step(h):
-            self.changes.all()
-
-    def ready_tree(self) -> TreeEngine:
-        """The tree, up to date with q, forces, torques, error and closures."""
-        tree, loads, changes = self.assemble(), self.inputs.forces.loads(), self.changes
-        self.plain.grip = None
-        tree.springs = self.inputs.potentials.springs
-        tree.refuse_massless(loads)
-        closing = self.closures is not None and changes.closures
-        if not changes.is_small:
-            tree.rebuild(loads)
-            if self.region is not None:
-                self.region.forget()
-        elif self.region is not None and self.region.moved:
-            tree.follow(loads, tree.nodes_above(changes.forces, changes.torques))
-        elif changes.forces or changes.torques or closing:
-            # closing bodies begin again with the applied forces only
-            bodies = changes.forces + (self.closures.bodies.tolist() if self.closures else [])
-            tree.changed(loads, tree.nodes_above(bodies, changes.torques))
-        elif changes.measure:
-            tree.restart()
-        else:
-            return tree
-        unknown, measure = tree.noise.depends_on_loads, changes.measure
-        changes.taken_by_tree()
-        if self.region is not None:
-            self.region.followed()
-        if self.closures is not None:
-            kept = self.inputs.shared.qdd.copy()
-            self._solve_loops(loads)
-            self.whole = self.inputs.shared.qdd.copy()
-            self.inputs.shared.qdd[:] = kept
-            tree.reload(self.closures.bodies)
-            loads, changes.closures = tree.no_forces, False  # those of the loops are there, too
-        if unknown:
-            examine(tree, self.plain, loads)
-        if not self.is_exact and (measure or unknown):
-            self._error = clamped(tree, self._error)
-        return tree
-
-    def examine(self) -> None:
-        """Find out whether the tree may be used, where that is not known."""
-        if not self.is_plain and not self.assemble().noise.is_known:
-            self.ready_tree()
-
-    def ready_plain(self) -> Loads:
-        """The plain engine, up to date with forces."""
-        loads = self.inputs.forces.loads()
-        self.plain.load(loads)
-        self.changes.taken_by_plain()
-        return loads
-
-    # Solving
-
-    def solve(self) -> FloatArray:
-        """Joint accelerations (nv,) for the present inputs, found unless they are known; not a copy."""
-        qdd = self.inputs.shared.qdd
-        if not self.changes.solution:
-            return qdd
-        self.examine()
-        plainly, joints, tree = self.is_plain, float(len(self.inputs.model.joints)), None
-        if not (plainly or self.is_exact or self.region is None):
-            self.region.ready()
-        self.find(plainly)
-        if not (plainly or self.is_exact):
-            tree = self.tree if self.region is None else None
-            joints = math.nan if self.region is None else float(self.region.joints)
-        self.cost = replace(self.cost, method="aba" if plainly else self._tree_method, joints=joints)
-        if not math.isfinite(float(np.abs(qdd).sum() if tree is None else tree.front.value[ROOT])):
-            raise self.no_number()
-        self.changes.solution = False
-        return qdd
-
-    def find(self, plainly: bool) -> None:
-        """Accelerations of all joints, or of those that are active, by the engine that serves."""
-        if plainly:
-            self.solve_plainly()
-        elif self.is_exact:
-            self.ready_tree().solve_exactly()
-        elif self.region is not None:
-            self.region.solve()
-        else:
-            self.ready_tree().refine(self.error)
-
     @property
-    def _tree_method(self) -> str:
-        return "dca" if self.method == "dca" else "adaptive"
-
-    def solve_plainly(self) -> None:
-        """All joint accelerations in O(n), with loops, friction and limits."""
-        loads, found, self.plain.grip = self.ready_plain(), None, None
-        if self.held.exist:
-            share = 1.0 if self.closures is None else self.closures.rate
-            found, self.plain.grip = self.held.solve(loads, self.part, share)
-        if self.closures is None:
-            self.plain.solve(loads)
-        else:
-            self._solve_loops(loads)
-        if found is not None:
-            self.inputs.shared.qdd[:] = found  # a joint that is held is held exactly
-
-    def _solve_loops(self, loads: Loads) -> None:
-        """All joint accelerations in O(n), and the forces of the loops, which stay on their bodies."""
-        assert self.closures is not None
-        assert self.loops is not None
-        self.plain.load(loads)
-        self.loops.rate[0] = self.closures.rate / self.h
-        self.plain.solve(loads, self.loops)
-
-    def no_number(self) -> NumericalError:
-        """Why accelerations are no numbers. The tree is made anew by whatever comes next."""
-        self.changes.all()
-        return not_finite(self.inputs.shared.q)
-
-    # Where bodies are
+    def _tree_is_current(self) -> bool:
+        """Whether the tree is there, with the places of bodies as they are now."""
+        raise NotImplementedError
 
     def poses(self, bodies: IntArray) -> FloatArray:
         """(k, 12) R and p of laid frames of primitives in the world: O(log n) each for a few on the tree, else O(n)."""
-        tree, few = self.tree, 32 * len(bodies) < 64 + self.changes.size
-        if tree is not None and not self.changes.everything and few and tree.has_bodies(bodies):
+        few = 32 * len(bodies) < 64 + self.changes.size
+        if few and self._tree_is_current and self.assemble().has_bodies(bodies):
             if self.region is not None:
                 self.region.place()
-            return tree.poses(bodies)
-        return self.plain.poses(bodies)
-
-    def respond(self, bodies: IntArray, forces: bool = False) -> FloatArray:
-        """(k, 6) accelerations of primitives in their laid frames, angular first, relative to free fall; exact.
-
-        Or, likewise, the forces on them through their joints.
-        """
-        qdd = self.inputs.shared.qdd
-        if not self.is_plain:
-            with nullcontext() if self.region is None or self.is_exact else self.region.undisturbed():
-                tree = self.ready_tree()
-                if tree.has_bodies(bodies):
-                    return tree.transmit(bodies) if forces else tree.respond(bodies)
-        kept = qdd.copy()
-        self.solve_plainly()
-        if forces and self.closures is not None:
-            self.plain.solve(no_forces(len(self.inputs.shared.force)))  # with the forces of loops as any others
-        found = self.plain.transmitted(bodies) if forces else self.plain.work.a[bodies].copy()
-        if not self.is_plain or not self.changes.solution:
-            qdd[:] = kept
-        return found
-
-    def transmitted(self, bodies: IntArray) -> FloatArray:
-        """(k, 6) forces on primitives through their joints, in their laid frames, moment first."""
-        return self.respond(bodies, forces=True)
-
-    def groups(self, body: IntArray, since: int) -> IntArray:
-        """The bodies with which these, -1 = the ground, have moved as one since a step; -1 with the ground. O(n)."""
-        if self.all_moved > since:
-            return np.where(body < 0, -1, body)
-        if self.tree is None:
-            return np.full(len(body), -1, np.int64)
-        tree, group = self.tree, np.empty(len(self.tree.plan.parent), np.int64)
-        compiled(rigid_groups)(tree.plan, tree.state, float(since), group)
-        return np.where(body < 0, -1, group[tree.link.host[np.maximum(body, 0)]])
-
-    def last_gap(self) -> float:
-        """How far the loops were open when the last solution was found, m or rad."""
-        region = self.region
-        if self.cost.method == "aba" and self.loops is not None:
-            return float(np.abs(self.loops.gap).max(initial=0.0))
-        if region is not None and region.hybrid is not None and region.hybrid.loops is not None and not self.is_exact:
-            return float(np.abs(region.hybrid.loops.gap).max(initial=0.0))
-        return self.opening()
+            return self.assemble().poses(bodies)
+        return self.engine.poses(bodies)
 
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""
         return 0.0 if self.closures is None else self.closures.opening(self.poses(self.closures.bodies))
-
-    # Checkpoints
-
-    def state(self) -> dict[str, Any]:
-        """What it remembers beyond its inputs."""
-        changes, refined = self.changes, self.region is None and not (self.is_exact or self.is_plain)
-        state: dict[str, Any] = {
-            "clock": np.concatenate(self.clock), "h": self.h, "measure": list(astuple(self._error)),
-            "method": self.method, "asked": list(self.asked),
-            "assembly": assembly_facts(self.assembly, lambda: self.assemble().plan),
-            "every": None if self.region is None else self.region.pace.every, "all_moved": self.all_moved,
-            "refined": refined and not changes.solution, "selector": self.selector.state(),
-            "changes": {name: getattr(changes, name) for name in CHANGES},
-            "rate": 1.0 if self.closures is None else self.closures.rate,
-        }  # fmt: skip
-        if self.tree is not None:
-            state["tree"] = dict(zip(("arrays", "facts"), self.tree.memory(), strict=True))
-        if self.region is not None:
-            state["region"] = self.region.state()
-        return state
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave; clusters that were open are opened again."""
-        for own, kept in zip(self.clock, state["clock"], strict=True):
-            own[0] = kept
-        self.h, self.all_moved, self._error = state["h"], state["all_moved"], measure_of(state["measure"])
-        self.selector.restore(state["selector"])
-        if self.closures is not None:
-            self.closures.rate = state["rate"]
-        if "tree" in state:
-            self.assemble().restore(**state["tree"])
-        if self.region is not None:
-            self.region.restore(state["region"])
-        changes, everything = self.changes, self.changes.everything
-        for name in CHANGES:
-            setattr(changes, name, state["changes"][name])
-        changes.everything = changes.everything or everything
-        if state["refined"]:
-            self.ready_tree().refine(None, state["tree"]["facts"]["opened"])
-            changes.solution, self.cost = False, Cost("adaptive")
-
-
-# Refinement on demand: a bounded solution continued beyond what its error asks for.
-
-
-def refine(solver: Solver, budget: int | None, microseconds: float | None) -> float:
-    """See `QuasiStatics.refine`."""
-    if solver.method not in ("adaptive", "auto"):
-        raise SettingError(f"refine continues an adaptive solution, but the method is {solver.method!r}")
-    if budget is not None and not (budget >= 0 and budget % 1 == 0):
-        raise SettingError(f"refine: budget is a whole number of clusters, not negative, got {budget!r}")
-    if not (microseconds is None or 0.0 <= microseconds < math.inf):
-        raise SettingError(f"refine: microseconds must be finite and not negative, got {microseconds!r}")
-    if solver.region is not None:
-        if microseconds is not None:
-            raise SettingError('refine takes a time with culled="zero" only: give a budget of clusters')
-        solver.examine()
-        if not (solver.is_plain or solver.is_exact):
-            solver.changes.solution, solver.cost = False, Cost("adaptive")
-            return solver.region.refine(budget)
-        solver.solve()
-        return 0.0
-    if not solver.changes.solution and solver.is_plain:
-        solver.inputs.shared.qdd[:] = 0.0
-    solver.selector.enter()
-    tree = solver.ready_tree()
-    if solver.distrusts:
-        solver.changes.solution = True
-        solver.solve()
-        return 0.0
-    solver.changes.solution, solver.cost = False, Cost("adaptive")
-    if microseconds is None:
-        tree.refine(None, NO_LIMIT if budget is None else int(budget))
-    else:
-        end = time.perf_counter() + 1e-6 * microseconds
-        while time.perf_counter() < end and tree.refine(None, 8) != MET:
-            pass
-    return tree.bound(solver.error)

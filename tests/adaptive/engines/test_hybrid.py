@@ -70,7 +70,7 @@ class Witness:
 
 def free_joints(sim):
     """Degrees of freedom of the open joints, in the user's order."""
-    return np.sort(sim.solver.region.hybrid.mechanism.v_index)
+    return np.sort(sim.solver.region.linkage.mechanism.v_index)
 
 
 CASES = [(seed, floating, armature) for seed in range(6) for floating in (False, True) for armature in (False, True)]
@@ -93,7 +93,7 @@ def test_accelerations_are_those_of_the_linkage_with_the_other_joints_locked(see
         lost = (full - qdd) @ w.M @ (full - qdd)
         assert lost <= eps**2 * whole * (1.0 + 1e-7)
         assert sim.stats.bound**2 * whole == pytest.approx(lost, rel=1e-5, abs=1e-7 * whole)
-        assert sim.stats.active == len(set(sim.solver.region.hybrid.pieces.body.tolist()))
+        assert sim.stats.active == len(set(sim.solver.region.linkage.pieces.body.tolist()))
 
 
 def descends(seed):
@@ -191,7 +191,7 @@ def test_forces_that_change_before_every_step_keep_the_region():
     assert regions[1:] == regions[:1] * 3
     push(sim)
     sim.solver.region.ready(keep=True)
-    sim.solver.region.solve()
+    sim.solver.region.linkage.solve(sim.solver.closing_rate)
     q, free = sim.configuration, free_joints(sim)
     pushed = [(b, np.append(f, [0.0] * 3), np.zeros(3), "world") for b, f in zip((11, 29), load.values[:], strict=True)]
     w.q, w.forces = q, [*w.forces, *pushed]

@@ -7,7 +7,7 @@ import pytest
 
 from adaptive.linkages import random_linkage
 from bough.adaptive.engines.loops import loop_work, make_loops, place_loops
-from bough.adaptive.engines.plain import world_poses
+from bough.adaptive.engines.sweeps import world_poses
 from bough.joints import move_joint
 
 pytestmark = pytest.mark.interpreted

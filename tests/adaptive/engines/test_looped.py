@@ -127,7 +127,7 @@ def test_forces_of_joints_include_those_of_loops():
     sim = held.simulate()
     qdd, found = sim.accelerations(), sim.constraint_forces()
     sum_of_roots = sum(found[b][:3] for b, body in enumerate(held.twin.bodies) if body.parent < 0)
-    loops = sim.solver.loops
+    loops = sim.solver.engine.loops
     lam = sum(loops.lam[r] * np.array([0.0, 0, 0]) for r in range(len(loops.loop)))  # inner loops cancel
     ground = [r for r in range(len(loops.loop)) if loops.body[loops.loop[r], 0] < 0]
     R = held.world.placement[int(held.model.frames.body[held.model.frame("tip0")])][0]

@@ -20,5 +20,5 @@ def test_accelerations_poses_and_power(seed):
     qdd = sim.accelerations()
     assert relative(qdd, expected) < 1e-10
     world = naive.Mechanism(twin.bodies, q, np.zeros(twin.model.nv))
-    assert sim.solver.plain.power() == pytest.approx(qdd @ world.mass_matrix() @ qdd, rel=1e-10)
+    assert sim.solver.engine.power() == pytest.approx(qdd @ world.mass_matrix() @ qdd, rel=1e-10)
     np.testing.assert_allclose(sim.positions(), [p for _, p in world.placement], atol=1e-10)

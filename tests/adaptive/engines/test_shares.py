@@ -16,4 +16,4 @@ def test_energies_of_joints_are_those_of_the_diagonal_of_the_mass_matrix():
     sim.apply_force(model.body_names[-1], (1.0, 2.0, -3.0))
     qdd = sim.accelerations()
     M = bough.Dynamics(model).mass_matrix(q)
-    np.testing.assert_allclose(sim.solver.plain.energies(), np.sort(np.diag(M) * qdd**2), rtol=1e-10)
+    np.testing.assert_allclose(sim.solver.engine.energies(), np.sort(np.diag(M) * qdd**2), rtol=1e-10)

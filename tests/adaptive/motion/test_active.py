@@ -51,7 +51,7 @@ def test_forces_wake_a_rigid_linkage():
     assert 0 < sim.active < 40
     sim.set_torque(model.joint_names[3], 10.0)
     sim.step(1e-3)
-    moving = set(np.asarray(sim.mover.region.engine.mechanism.v_index).tolist())
+    moving = set(np.asarray(sim.solver.region.engine.mechanism.v_index).tolist())
     assert model.joint(model.joint_names[3]).v.start in moving
 
 

@@ -33,7 +33,7 @@ def test_an_error_of_all_bodies_is_met():
     sim = kicked(bough.zoo.chain(64), adaptive.rms_acceleration(0.05), every=20)
     for _ in range(10):
         sim.run(20, 1e-3)
-        assert sim.mover.age in (0, 20)
+        assert sim.solver.region.age in (0, 20)
         assert sim.acceleration_error <= 0.05
 
 
@@ -67,7 +67,7 @@ def test_regions_by_the_metrics_of_joints():
     assert errors[0] >= errors[1] > 2 * errors[2]
     # clusters left closed would not exceed eps
     sim.error = adaptive.joint_motion(5.0)
-    sim.mover._ready(0.0, keep=False)
-    sim.mover.full.accelerate(sim.inputs.forces.loads(), 1e-3)
-    still = np.setdiff1d(np.arange(64), sim.mover.region.engine.mechanism.v_index)
-    assert np.abs(sim.mover.motion.qdd[still]).max() <= 5.0
+    sim.solver.region.ready(0.0, keep=False)
+    sim.solver.engine.accelerate(sim.inputs.forces.loads(), 1e-3)
+    still = np.setdiff1d(np.arange(64), sim.solver.region.engine.mechanism.v_index)
+    assert np.abs(sim.solver.motion.qdd[still]).max() <= 5.0

@@ -38,8 +38,8 @@ def check(seed):
     for k in range(12):
         if k == 6:
             sim.error = adaptive.body_acceleration(eps[1])
-        mover, kinetic = sim.mover, sim.stats.kinetic_energy
-        mover._ready(1e-4, keep=False)  # a choice alone, where one is due
+        kinetic = sim.stats.kinetic_energy
+        sim.solver.region.ready(1e-4, keep=False)  # a choice alone, where one is due
         after = sim.stats.kinetic_energy
         assert after <= kinetic * (1 + 1e-12)
         assert sim.energy_lost - lost == pytest.approx(kinetic - after, abs=1e-10 * max(kinetic, 1e-12))
@@ -49,7 +49,7 @@ def check(seed):
         lost = sim.energy_lost
     if free:
         assert np.abs(sim.momentum - before).max() <= 1e-10 * np.abs(before).max()
-    return sim.mover.region.closed
+    return sim.solver.region.closed
 
 
 def test_energy_in_random_runs():
@@ -78,7 +78,7 @@ def test_energy_with_loops_in_random_runs(seed):
     sim.step(1e-4)
     for _ in range(12):
         kinetic, lost = sim.stats.kinetic_energy, sim.energy_lost
-        sim.mover._ready(1e-4, keep=False)  # a choice alone, where one is due
+        sim.solver.region.ready(1e-4, keep=False)  # a choice alone, where one is due
         after = sim.stats.kinetic_energy
         assert after <= kinetic * (1 + 1e-12)
         assert sim.energy_lost - lost == pytest.approx(kinetic - after, abs=1e-10 * max(kinetic, 1e-12))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptive.motion.witness import Witness
-from bough.adaptive.motion.layout import make_part, take_part
+from bough.adaptive.engines.layout import make_part, take_part
 
 FIELDS = ("tau", "damping", "stiffness", "rotor", "friction", "lower", "upper")
 
@@ -15,13 +15,13 @@ FIELDS = ("tau", "damping", "stiffness", "rotor", "friction", "lower", "upper")
 def test_a_part_has_what_its_joints_have(seed):
     w = Witness(seed)
     region = w.region()
-    effort = region.effort._replace(damping=w.rng.uniform(size=len(region.effort.tau)))
-    pieces = region.pieces
-    part = make_part(effort, len(pieces.dofs), len(region.engine.mechanism.parent))
-    take_part(effort, region.tree.plan, pieces, part)
-    assert 0 < len(pieces.dofs) < len(effort.tau)
+    laws = region.solver.laws._replace(damping=w.rng.uniform(size=len(region.solver.laws.tau)))
+    pieces = region.linkage.pieces
+    part = make_part(laws, len(pieces.dofs), len(region.engine.mechanism.parent))
+    take_part(laws, region.tree.plan, pieces, part)
+    assert 0 < len(pieces.dofs) < len(laws.tau)
     for name in FIELDS:
-        np.testing.assert_array_equal(getattr(part, name), getattr(effort, name)[pieces.dofs])
-    effort.friction[pieces.dofs[0]] = 1.0
-    take_part(effort, region.tree.plan, pieces, part)
+        np.testing.assert_array_equal(getattr(part, name), getattr(laws, name)[pieces.dofs])
+    laws.friction[pieces.dofs[0]] = 1.0
+    take_part(laws, region.tree.plan, pieces, part)
     assert part.stops[0] == 1

@@ -7,16 +7,16 @@ import numpy as np
 import bough
 from adaptive.motion.witness import kicked
 from bough import adaptive
-from bough.adaptive.cost import LATEST, SOONEST, spaced
+from bough.adaptive.cost import LATEST, SOONEST, ReselectionInterval
 
 
 def test_choices_come_sooner_where_more_had_to_be_opened():
-    assert spaced(20, 0, 100) == 40
-    assert spaced(40, 0, 100) == LATEST
-    assert spaced(20, 6, 100) == 20
-    assert spaced(20, 50, 100) == 10
-    assert spaced(10, 50, 100) == SOONEST
-    assert spaced(20, 0, 0) == 40
+    cases = [(20, 0, 100, 40), (40, 0, 100, LATEST), (20, 6, 100, 20), (20, 50, 100, 10), (10, 50, 100, SOONEST)]
+    for every, opened, open_, expected in [*cases, (20, 0, 0, 40)]:
+        interval, fixed = ReselectionInterval(every, False), ReselectionInterval(every, True)
+        for each in (interval, fixed):
+            each.adapt(opened, open_)
+        assert (interval.every, fixed.every) == (expected, every)
 
 
 def test_waiting_longer_where_nothing_is_opened_and_resuming(tmp_path):
@@ -25,12 +25,12 @@ def test_waiting_longer_where_nothing_is_opened_and_resuming(tmp_path):
     sim = adaptive.Dynamics(model, adaptive.body_acceleration(1.0), "adaptive")
     sim.gravity = np.zeros(3)
     sim.run(200, 1e-3)
-    assert sim.mover.every == LATEST
+    assert sim.solver.region.interval.every == LATEST
     sim = kicked(model, adaptive.body_acceleration(0.3))
     sim.run(75, 1e-3)
     sim.checkpoint(tmp_path / "kicked")
     again = adaptive.Dynamics.resume(model, tmp_path / "kicked")
-    assert again.mover.every == sim.mover.every
+    assert again.solver.region.interval.every == sim.solver.region.interval.every
     for each in (sim, again):
         each.run(75, 1e-3)
     assert np.array_equal(sim.configuration, again.configuration)

@@ -19,9 +19,9 @@ def test_energy_and_momentum_are_those_of_the_pieces(monkeypatch):
     q[-4:] += 0.3
     sim.configuration = q
     sim.step(1e-3)
-    before, region = sim.energy, sim.mover.region
-    tally = sim.mover.full.tally
-    monkeypatch.setattr(sim.mover.full, "tally", None)
+    before, region = sim.energy, sim.solver.region
+    tally = sim.solver.engine.tally
+    monkeypatch.setattr(sim.solver.engine, "tally", None)
     for eps in (30.0, 0.3, 10.0):
         sim.error = adaptive.body_acceleration(eps)
         sim.run(15, 1e-3)
@@ -39,7 +39,7 @@ def test_momentum_of_a_free_linkage_is_that_of_the_integrator():
     sim = kicked(model, adaptive.body_acceleration(30.0), integrator="momentum", every=3)
     before = sim.momentum
     sim.run(100, 1e-3)
-    region, few = sim.mover.region, sim.active
+    region, few = sim.solver.region, sim.active
     assert region.closed > 0
     sim.error = adaptive.body_acceleration(1e-3)
     sim.run(100, 1e-3)

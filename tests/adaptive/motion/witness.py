@@ -47,15 +47,15 @@ class Witness:
 
     def region(self, rule=KEEP):
         """Its active region as it is, then as a rule chooses it."""
-        mover = self.sim.mover
-        mover._choose = lambda: mover.region.choose(rule, self.sim.inputs.forces.loads())
-        assert mover._ready(0.0, keep=False)
-        return mover.region
+        region = self.sim.solver.region
+        region.choose = lambda: region.choose_by(rule, self.sim.inputs.forces.loads())
+        assert region.ready(0.0, keep=False)
+        return region
 
     def full(self):
-        mover = self.sim.mover
-        mover.full.accelerate(self.sim.inputs.forces.loads(), 1e-3)
-        return mover.motion.qdd.copy()
+        solver = self.sim.solver
+        solver.engine.accelerate(self.sim.inputs.forces.loads(), 1e-3)
+        return solver.motion.qdd.copy()
 
     def locked(self, free, qdd):
         found = np.zeros(self.model.nv)

@@ -43,6 +43,6 @@ def test_pieces_weigh_what_their_bodies_do(seed):
     q = twin.model.random_configuration(rng)
     sim = simulate(twin.model, q, random_forces(twin, rng), None, energy(0.3), culled="rigid")
     sim.accelerations()
-    contracted = sim.solver.region.hybrid.mechanism
+    contracted = sim.solver.region.linkage.mechanism
     assert len(contracted.parent) < len(twin.model.mechanism.parent)
     assert contracted.inertia[:, 9].sum() == pytest.approx(twin.model.total_mass, rel=1e-12)

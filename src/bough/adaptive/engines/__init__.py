@@ -1,5 +1,5 @@
-"""Engines that solve a linkage here and now: over the assembly tree, plainly in O(n), on the contracted
-tree of what was opened, and the switch between them.
+"""What solves and moves a linkage, whole or contracted: sweeps of the articulated-body algorithm, loops, stops, steps.
 
-Belongs here: arrays and compiled passes behind one object each. Does not belong here: what a user sets or asks for.
+Belongs here: arrays and compiled passes behind one object, `engine.Engine`. Does not belong here: what a user sets or
+asks for, and which joints are active.
 """

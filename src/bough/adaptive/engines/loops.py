@@ -20,20 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, Pieces
 from bough.adaptive.tree.layout import IDENTITY, ZERO3, compose, get_pose, primitive_pose, put_pose
 from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.scalar import atan
-from bough.dynamics.articulated import inertia_to_parent, split_freedom
-from bough.joints import (
-    Mechanism,
-    along,
-    force_to_parent,
-    freedom,
-    motion_to_body,
-    turn_to_body,
-)
+from bough.joints import Mechanism, along, force_to_parent
 from bough.spatial import (
     add6,
     articulated_downdate,
@@ -379,6 +370,8 @@ def solve_closing(lp: LoopRows, c0: int, c1: int, Y: Rows, j: int) -> None:
 def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> None:
     """Eliminate the forces of the rows that close at body i (the ground where `body` < 0)."""
     c0, c1 = lp.closing[i], lp.closing[i + 1]
+    if c0 == c1:
+        return
     factor_closing(lp, c0, c1, free)
     e0, e1 = 0, 0
     if body >= 0:
@@ -413,7 +406,7 @@ def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> 
 
 
 @kernel
-def _hand_rows(m: Mechanism, w: Workspace, lp: LoopRows, i: int) -> None:
+def hand_rows(m: Mechanism, w: Workspace, lp: LoopRows, i: int) -> None:
     """Open rows of body i go on to its parent."""
     for e in range(lp.first[i], lp.first[i + 1]):
         K, to = force_to_parent(m, w.X, i, get6(lp.K, e)), lp.follow[e]
@@ -424,8 +417,11 @@ def _hand_rows(m: Mechanism, w: Workspace, lp: LoopRows, i: int) -> None:
 
 
 @loop_kernel
-def _begin_rows(lp: LoopRows) -> None:
+def begin_rows(lp: LoopRows) -> None:
     """Unit forces of all rows on the bodies that they hold."""
+    lp.L[:, :] = 0.0
+    lp.l[:] = lp.given
+    lp.scale[:] = 0.0
     lp.K[:, :] = 0.0
     lp.K0[:, :] = 0.0
     for r in range(len(lp.loop)):
@@ -437,17 +433,6 @@ def _begin_rows(lp: LoopRows) -> None:
                 put6(lp.K0, r, add6(get6(lp.K0, r), f))
 
 
-@kernel
-def _open_rows(lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int, j: int) -> None:
-    """What freedom k, the j-th of body i, does to the open rows; their s is there."""
-    for e in range(lp.first[i], lp.first[i + 1]):
-        r, s = lp.row[e], lp.s[e, j]
-        lp.l[r] += s * u / D
-        for f in range(lp.first[i], lp.first[i + 1]):
-            lp.L[r, lp.row[f]] += s * lp.s[f, j] / D
-        put6(lp.K, e, add6(get6(lp.K, e), scale6(-s, W)))
-
-
 @loop_kernel
 def _unit(lp: LoopRows, r: int, axis: int) -> Scalar:
     """By which what a freedom that turns (axis < 3) or slides does to a row is a number."""
@@ -457,39 +442,23 @@ def _unit(lp: LoopRows, r: int, axis: int) -> Scalar:
 
 
 @loop_kernel
-def looped_inward(m: Mechanism, tau: Rows, w: Workspace, lp: LoopRows) -> None:
-    """Eliminate joints and loops from the tips to the ground."""
-    lp.L[:, :] = 0.0
-    lp.l[:] = lp.given
-    lp.scale[:] = 0.0
-    _begin_rows(lp)
-    for i in range(len(m.parent) - 1, -1, -1):
-        if lp.closing[i] < lp.closing[i + 1]:
-            close_loops(w, lp, i, i, ZERO6)
-        IA, pA = get21(w.IA, i), get6(w.pA, i)
-        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
-            D, W, IA = split_freedom(m, k, IA)
-            u = tau[k] - along(m, k, pA)
-            put6(w.W, k, W)
-            w.u[k], lp.D[k] = u / D, D
-            for e in range(lp.first[i], lp.first[i + 1]):
-                s, r = along(m, k, get6(lp.K, e)), lp.row[e]
-                lp.s[e, k - m.dof[i]] = s
-                lp.scale[r] = max(lp.scale[r], abs(s) * _unit(lp, r, m.axis[k]))
-            _open_rows(lp, k, u, D, W, i, k - m.dof[i])
-            pA = add6(pA, scale6(u, W))
-        inertia_to_parent(m, i, IA, w)
-        p = m.parent[i]
-        if p >= 0:
-            put6(w.pA, p, add6(get6(w.pA, p), force_to_parent(m, w.X, i, pA)))
-        _hand_rows(m, w, lp, i)
-    N = len(m.parent)
-    if lp.closing[N] < lp.closing[N + 1]:
-        close_loops(w, lp, N, -1, join(ZERO3, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
+def add_rows(m: Mechanism, lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int) -> None:
+    """What freedom k of body i does to the rows that are open there."""
+    j, lp.D[k] = k - m.dof[i], D
+    for e in range(lp.first[i], lp.first[i + 1]):
+        s, r = along(m, k, get6(lp.K, e)), lp.row[e]
+        lp.s[e, j] = s
+        lp.scale[r] = max(lp.scale[r], abs(s) * _unit(lp, r, m.axis[k]))
+    for e in range(lp.first[i], lp.first[i + 1]):
+        r, s = lp.row[e], lp.s[e, j]
+        lp.l[r] += s * u / D
+        for f in range(lp.first[i], lp.first[i + 1]):
+            lp.L[r, lp.row[f]] += s * lp.s[f, j] / D
+        put6(lp.K, e, add6(get6(lp.K, e), scale6(-s, W)))
 
 
 @kernel
-def _forces(lp: LoopRows, i: int, body: int, a: Motion) -> None:
+def closing_forces(lp: LoopRows, i: int, body: int, a: Motion) -> None:
     """lam of the rows that close at a body with acceleration a."""
     for c in range(lp.closing[i], lp.closing[i + 1]):
         r = lp.closed[c]
@@ -501,26 +470,8 @@ def _forces(lp: LoopRows, i: int, body: int, a: Motion) -> None:
 
 
 @kernel
-def looped_accelerations(m: Mechanism, force: Rows, qdd: Rows, w: Workspace, lp: LoopRows) -> None:
-    """Forces of loops and joint accelerations from the ground to the tips; the former are added to `force`."""
-    _forces(lp, len(m.parent), -1, join(ZERO3, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
-    for i in range(len(m.parent)):
-        p = m.parent[i]
-        if p >= 0:
-            a = motion_to_body(m, w.X, i, get6(w.a, p))
-        else:
-            a = join(ZERO3, turn_to_body(m, w.X, i, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
-        for k in range(m.dof[i], m.dof[i + 1]):
-            x = w.u[k] - dot6(get6(w.W, k), a)
-            for e in range(lp.first[i], lp.first[i + 1]):
-                x += lp.s[e, k - m.dof[i]] * lp.lam[lp.row[e]] / lp.D[k]
-            qdd[m.v_index[k]] = x
-            a = add6(a, freedom(m, k, x))
-        put6(w.a, i, a)
-        if lp.closing[i] < lp.closing[i + 1]:
-            _forces(lp, i, i, a)
-    for r in range(len(lp.loop)):
-        for side in range(2):
-            i = lp.body[lp.loop[r], side]
-            if i >= 0:
-                put6(force, i, add6(get6(force, i), scale6(lp.lam[r], get6(lp.wrench, 2 * r + side))))
+def add_row_forces(lp: LoopRows, i: int, k: int, j: int, x: Scalar) -> Scalar:
+    """The acceleration x of freedom k, the j-th of body i, with what the rows open there add to it."""
+    for e in range(lp.first[i], lp.first[i + 1]):
+        x += lp.s[e, j] * lp.lam[lp.row[e]] / lp.D[k]
+    return x

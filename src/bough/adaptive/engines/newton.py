@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.engines.loops import LoopRows
-from bough.adaptive.engines.plain import world_poses
-from bough.adaptive.engines.restrained import Ties, direction
+from bough.adaptive.engines.rest import Ties, direction
+from bough.adaptive.engines.sweeps import world_poses
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.layout import compose, get_pose
 from bough.adaptive.tree.springs import Springs, term

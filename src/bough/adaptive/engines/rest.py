@@ -1,222 +1,381 @@
-"""Linkages at rest, whole or contracted: accelerations, steps and what follows from them, in O(joints).
+"""Steps from rest, many of them in one compiled call: of a whole linkage or a contracted one, perhaps with loops,
+friction and limits, or under springs between points of bodies or to points in space.
 
-The contracted linkage (after Redon, Galoppo & Lin 2005): active joints move, clusters left closed are rigid bodies. An
-assembly tree chooses which are opened; what they make with the closed ones is an ordinary tree of rigid bodies. Its
-accelerations are exact for that linkage: the projection, in the mass metric, of those of all joints.
+A step is taken in parts in which no joint turns too far. A part moves q by h qdd, and forces that stay lose about
+h (P + P') / 2 of their energy in it, P = qdd' M qdd at its beginning and P' = qdd'' M qdd with the accelerations at its
+end. One with P' < -0.9 P is too long: it is taken back and cut in two, as are those after it until they have been calm
+for a while. Accelerations at the end are those of the next step, so checking them costs nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.loops import Closing, LoopRows
-from bough.adaptive.engines.plain import (
-    PlainWork,
-    joint_energies,
-    joint_forces,
-    make_work,
-    mark_needs,
-    motion_product,
-    plain_move,
-    world_poses,
+from bough.adaptive.engines.layout import JointState, SweepWork
+from bough.adaptive.engines.loops import place_loops
+from bough.adaptive.engines.stops import accelerations_from_rest
+from bough.adaptive.engines.sweeps import inward, motion_product, outward_accelerations, outward_at_rest, turn_of
+from bough.adaptive.tree.blocks import ZERO6
+from bough.adaptive.tree.contract import Loads, Pieces, load_body, load_pieces
+from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.tree.springs import spring_all
+from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.joints import Mechanism, integrate_joint, move_joint
+from bough.spatial import (
+    add3,
+    add6,
+    articulated,
+    cross,
+    dot3,
+    get3,
+    get6,
+    get9,
+    get10,
+    join,
+    put3,
+    put6,
+    put21,
+    rotate,
+    rotate_back,
+    scale3,
+    scale6,
+    sub3,
 )
-from bough.adaptive.engines.restrained import Course, RestLinkage, Ties, make_trial, no_pieces, rest_march, rest_solve
-from bough.adaptive.tree.contract import Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
-from bough.adaptive.tree.engine import TreeEngine
-from bough.adaptive.tree.front import DONE
-from bough.adaptive.tree.layout import Shared
-from bough.adaptive.tree.springs import Springs, spring_all
-from bough.joints import Mechanism
-from bough.types import FloatArray, IntArray
+from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
+
+MAX_PARTS, CALM = 1000, 64
+BRAKED = -0.9  # of the power at the beginning of a step, beyond which it goes uphill
+STILL = 1e-10  # of the largest turn: less than that is rounding
+FINE, TOO_FAR, NOT_FINITE, OUTGROWN = range(4)  # how a march ended
 
 
-class RestEngine:
-    """A mechanism at rest and its working space; torques and forces are those shared by all unless others are given."""
+class Ties(NamedTuple):
+    """k springs on a mechanism, from a point of one body to a point of another or in space."""
 
-    def __init__(self, mechanism: Mechanism, shared: Shared, force: FloatArray | None = None) -> None:
-        self.mechanism, self.shared, self.tau = mechanism, shared, shared.tau
-        self.force = shared.force if force is None else force
-        self._work: PlainWork | None = None
-        self._loaded: Loads | None = None
-        self._trial: Any = None
-        self.grip: FloatArray | None = None  # (n,) torques of friction and limits, where they act
-
-    @property
-    def work(self) -> PlainWork:
-        """Working space, made when it is first needed."""
-        if self._work is None:
-            self._work = make_work(len(self.mechanism.parent), len(self.mechanism.axis))
-        return self._work
-
-    @property
-    def nbytes(self) -> int:
-        return sum(a.nbytes for a in self._work or ())
-
-    def load(self, loads: Loads) -> None:
-        """Other bodies may be under forces."""
-        if loads is not self._loaded:
-            compiled(mark_needs)(self.mechanism, loads, self.work)
-            self._loaded = loads
-
-    def _linkage(self, loads: Loads, loops: Any, *others: Any) -> RestLinkage:
-        """All that kernels work on; without springs, pieces and a trial where accelerations are all that is needed."""
-        s, tau = self.shared, self.tau if self.grip is None else self.tau + self.grip
-        springs, *rest = others or [()] * 5
-        return RestLinkage(self.mechanism, s.q, tau, self.force, s.qdd, loads, self.work, springs, loops, *rest)
-
-    def solve(self, loads: Loads, loops: Any = ()) -> None:
-        """Accelerations of its joints; forces of loops stay on their bodies. About 0.2 us a joint."""
-        s = self.shared
-        compiled(rest_solve)(self._linkage(loads, loops), s.q, s.qdd)
-
-    def move(self, h: float) -> None:
-        """Move every joint by h qdd."""
-        self._trial = None
-        compiled(plain_move)(self.mechanism, self.shared.q, self.shared.qdd, h)
-
-    def march(
-        self, course: Course, loads: Loads, springs: Springs, ties: Any = (), loops: Any = (), of: Any = None
-    ) -> float:
-        """Take steps; see `rest_march`. Returns the energy of ties. `of` are the loads and pieces of a contraction."""
-        given, pieces = of or (loads, no_pieces())
-        if self._trial is None:
-            self._trial = make_trial(self.mechanism, len(self.shared.q), len(self.shared.qdd))
-        self.load(loads)
-        return float(
-            compiled(rest_march)(self._linkage(loads, loops, springs, ties, given, pieces, self._trial), course)
-        )
-
-    def power(self) -> float:
-        """qdd' M qdd of the solution found last: the rate of descent, tau' qdd. O(n); NaN before the first."""
-        if self._work is None:
-            return float("nan")
-        s, w = self.shared, self.work
-        return float(compiled(motion_product)(self.mechanism, s.qdd, s.qdd, w.X, *np.zeros((2, len(w.a), 6))))
-
-    def product(self, x: FloatArray, y: FloatArray) -> float:
-        """x' M y of two motions (nv,) at q. O(n)."""
-        X, a, b = np.zeros((len(self.mechanism.parent), 12)), *np.zeros((2, len(self.mechanism.parent), 6))
-        compiled(world_poses)(self.mechanism, self.shared.q, X, np.zeros_like(X))
-        return float(compiled(motion_product)(self.mechanism, x, y, X, a, b))
-
-    def energies(self) -> FloatArray:
-        """M_kk qdd_k^2 of each degree of freedom (n,) in the solution found last, the least first. O(n log n)."""
-        m, out = self.mechanism, np.empty(len(self.mechanism.axis))
-        compiled(joint_energies)(m, self.shared.qdd, self.work.X, np.empty((len(m.parent), 10)), out)
-        return np.sort(out)
-
-    def poses(self, bodies: IntArray) -> FloatArray:
-        """(k, 12) R and p in the world of the laid frames of some primitives. O(n)."""
-        out = np.zeros((len(self.mechanism.parent), 12))
-        compiled(world_poses)(self.mechanism, self.shared.q, np.zeros((len(out), 12)), out)
-        return out[bodies]
-
-    def transmitted(self, bodies: IntArray) -> FloatArray:
-        """(k, 6) forces on some primitives through their joints in the solution found last, in their frames."""
-        out = np.zeros((len(bodies), 6))
-        compiled(joint_forces)(self.work, bodies.astype(np.int64), out)
-        return out
+    body: IntArray  # (k, 2), -1 = the ground
+    point: FloatArray  # (2 k, 3) in the frames of these bodies
+    row: IntArray  # (k, 2) where their forces are among the loads, -1 on the ground
+    stiffness: FloatArray  # (k,)
+    length: FloatArray  # (k,) at rest
+    drift: FloatArray  # (k, 3) how far the second ends on the ground move for each unit of pseudo-time
+    passed: FloatArray  # (1,) pseudo-time for which they have
+    pose: FloatArray  # (N, 12) scratch: bodies in the world
+    alone: int  # 1 where no other forces have a place among the loads
 
 
-class ContractedLinkage:
-    """The contracted tree of the clusters that an assembly tree has opened, with its engine."""
+class Trial(NamedTuple):
+    """What is needed to take a step back, and to judge it."""
 
-    def __init__(self, tree: TreeEngine, closing: Closing | None) -> None:
-        self.tree, self.closing = tree, closing  # and loops, as they are on the linkage
-        nodes, bodies = len(tree.plan.left), len(tree.plan.parent)
-        self._opened, self._piece = np.zeros(nodes, np.int8), np.zeros(bodies + 1, np.int64)
-        self.engine: RestEngine
-        self.pieces: Pieces
-        self.loads: Loads
-        self._springs: Springs
-        self._source: Springs | None = None  # of which they are a part
-        self._from: Loads | None = None  # the loads that were contracted
-        self.loops: LoopRows | None = None
-        self.rate = 0.0  # share of the loops' gaps to close, by h
+    q: FloatArray  # (nq,) where a part began
+    qdd: FloatArray  # (nv,) accelerations there
+    first: FloatArray  # (nq,) where the whole step began
+    kept: FloatArray  # (nv,) accelerations at the end of a part
+    zero: FloatArray  # (nv,)
+    a: FloatArray  # (N, 6) scratch
+    b: FloatArray  # (N, 6) scratch
 
-    @property
-    def joints(self) -> int:
-        """How many joints are open."""
-        return len(self.pieces.body)
 
-    @property
-    def mechanism(self) -> Mechanism:
-        """A body for each open joint."""
-        return self.engine.mechanism
+def make_trial(m: Mechanism, nq: int, nv: int) -> Trial:
+    """Working space for steps of a mechanism."""
+    a, b = np.zeros((2, len(m.parent), 6))
+    return Trial(np.zeros(nq), np.zeros(nv), np.zeros(nq), np.zeros(nv), np.zeros(nv), a, b)
 
-    def contract(self, loads: Loads) -> None:
-        """Make the tree of the clusters that are open now. O(k log n) for k of them and the loaded bodies.
 
-        With the same joints open as before it is the same: what is closed has not moved within.
-        """
-        tree, plan, m = self.tree, self.tree.plan, self.tree.mechanism
-        done = tree.front.done[: int(tree.front.count[DONE])]
-        body = np.sort(plan.body[done[plan.body[done] >= 0]]).astype(np.int64)
-        if loads is self._from and np.array_equal(body, self.pieces.body):
-            self.reload()
-            return
-        self.pieces, small = make_pieces(m, plan, done, loads, (self._piece, self._opened))
-        compiled(contract)(m, plan, tree.state, small, self.pieces)
-        self.engine = RestEngine(small, tree.shared, np.zeros((len(small.parent), 6)))
-        self.loads, self._from, self._source = piece_loads(self.pieces.bearer, len(small.parent)), loads, None
-        self.engine.load(self.loads)
-        if self.closing is not None:
-            self.loops, _ = self.closing.contracted(small, self.pieces, loads)
-        self.reload()
+class Course(NamedTuple):
+    """Steps to take and, in arrays of one number, what came of them."""
 
-    def reload(self) -> None:
-        """Forces, torques or armatures have other values."""
-        s, dofs = self.tree.springs, self.pieces.dofs
-        if self._source is not s:
-            parts = {name: getattr(s, name)[dofs] for name in ("begin", "end", "given", "rotor", "tau")}
-            self._springs = s._replace(**parts, armature=self.mechanism.armature)
-            self._source, self.engine.tau = s, self._springs.tau
-        for name in ("given", "rotor", "tau", "armature"):
-            np.take(getattr(s, name), dofs, out=getattr(self._springs, name))
-        compiled(load_pieces)(self._from, self.pieces, self.loads)
+    h: float
+    turn: float  # by which a joint may turn in one part
+    most: int  # parts of a step
+    checks: int  # 1 where parts that go uphill are taken back
+    known: int  # 1 where the accelerations at the beginning are known
+    age: int  # steps taken before with the same joints
+    grown: float  # power beyond which, or below which, other joints should move: seen after 1, 2, 4 ... steps
+    faded: float
+    steps: IntArray  # left
+    parts: FloatArray  # of each step
+    calm: IntArray  # parts that were not braked
+    cuts: IntArray  # parts beyond the first of all steps
+    code: IntArray
 
-    def forget(self) -> None:
-        """Joints have moved within closed clusters."""
-        self._from = None
 
-    def borne(self, slot: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Which pieces bear points of loaded bodies, -1 = the ground, and where the points are in their frames."""
-        pose = self.pieces.pose[slot]
-        return self.pieces.bearer[slot], pose[:, 9:] + np.einsum("nij,nj->ni", pose[:, :9].reshape(-1, 3, 3), points)
+def make_course(h: float, turn: float, most: int, steps: int, parts: float, calm: int) -> Course:
+    """So many steps, in so many parts each or more; they are checked, and nothing is known."""
+    ints = [np.array([x]) for x in (calm, 0, FINE)]
+    return Course(h, turn, most, 1, 0, 0, np.inf, 0.0, np.array([steps]), np.array([float(parts)]), *ints)
 
-    def fits(self, loads: Loads) -> bool:
-        """Whether these are the loads that were contracted, perhaps with other values."""
-        return loads is self._from
 
-    def solve(self) -> None:
-        """Accelerations of the opened joints; those of the others are left alone."""
-        self.engine.solve(self.loads, self._held)
+@cache
+def no_pieces() -> Pieces:
+    """Of a tree that is not contracted."""
+    none, poses = np.zeros(0, np.int64), np.zeros((0, 12))
+    return Pieces(none, none, none, none, none, none, np.zeros(0, np.int8), none, none, poses, poses)
 
-    @property
-    def _held(self) -> LoopRows | tuple[()]:
-        """Loops that are open, ready for a solution."""
-        if self.loops is None or len(self.loops.loop) == 0:
-            return ()
-        self.loops.rate[0] = self.rate
-        return self.loops
 
-    def move(self, h: float) -> None:
-        """Move the opened joints by h qdd."""
-        self.engine.move(h)
-        compiled(spring_all)(self.mechanism, self._springs, self.tree.shared.q)
-        self._write_back()
+@inlined
+@kernel
+def _end(t: Ties, j: int, side: int) -> Vector:
+    """Where an end of spring j is in the world."""
+    i, x = t.body[j, side], get3(t.point, 2 * j + side)
+    if i >= 0:
+        R, p = get_pose(t.pose, i)
+        x = add3(p, rotate(R, x))
+    elif side == 1:
+        x = add3(x, scale3(t.passed[0], get3(t.drift, j)))
+    return x
 
-    def march(self, course: Course, ties: Ties | tuple[()]) -> float:
-        """Take steps; see `rest_march`. Returns the energy of ties."""
-        energy = self.engine.march(course, self.loads, self._springs, ties, self._held, (self._from, self.pieces))
-        self._write_back()
+
+@inlined
+@loop_kernel
+def direction(t: Ties, j: int) -> tuple[Vector, Scalar]:
+    """The unit vector from the first end of spring j to the second, and how far apart they are."""
+    d = sub3(_end(t, j, 1), _end(t, j, 0))
+    far, e = np.sqrt(dot3(d, d)), (1.0, 0.0, 0.0)
+    if far > 0.0:
+        e = scale3(1.0 / far, d)
+    return e, far
+
+
+@loop_kernel
+def tie_bodies(t: Ties, loads: Loads) -> Scalar:
+    """The springs' forces into the loads, from where bodies are, t.pose; returns energy."""
+    energy = 0.0
+    for j in range(len(t.stiffness)):
+        e, far = direction(t, j)
+        long = far - t.length[j]
+        energy += 0.5 * t.stiffness[j] * long * long
+        f = scale3(t.stiffness[j] * long, e)
+        put3(loads.force, t.row[j, 0], f)
+        if t.row[j, 1] >= 0:
+            put3(loads.force, t.row[j, 1], scale3(-1.0, f))
+    return energy
+
+
+@loop_kernel
+def tie(m: Mechanism, q: Rows, w: SweepWork, t: Ties, loads: Loads) -> Scalar:
+    """Joints on the way to loaded bodies, where these are, and the springs' forces into the loads; returns energy."""
+    for i in range(len(m.parent)):
+        if w.needs[i] == 1:
+            move_joint(m, q, i, w.X)
+            pose = primitive_pose(m, w.X, i)
+            if m.parent[i] >= 0:
+                pose = compose(get_pose(t.pose, m.parent[i]), pose)
+            put_pose(t.pose, i, pose)
+    return tie_bodies(t, loads)
+
+
+class RestLinkage(NamedTuple):
+    """A mechanism at rest: the whole one, or a contracted one with the pieces that bear the loads.
+
+    `lp`, `e`, `still` and `t` are () where there is nothing of the kind: the compiler leaves out what they need.
+    """
+
+    m: Mechanism
+    s: JointState
+    tau: FloatArray
+    loads: Loads  # on the bodies of the mechanism
+    w: SweepWork
+    p: Any  # `Springs` of potentials at joints
+    lp: Any  # `LoopRows`
+    share: FloatArray  # (2,) of the gaps of loops to close in a step, and by its h
+    e: Any  # `JointLaws` with friction or limits
+    still: Any  # the mechanism without gravity, with an armature of its own, for them
+    t: Any  # `Ties`
+    given: Loads  # where the springs' forces are: gathered to `loads` if there are pieces
+    pieces: Pieces
+    r: Trial
+
+
+@inlined
+@kernel
+def _move(m: Mechanism, q: Rows, qdd: Rows, h: Scalar, out: Rows) -> None:
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, q, qdd, h, out)
+
+
+@inlined
+@kernel
+def _copy(m: Mechanism, x: Rows, out: Rows) -> None:
+    for k in range(len(m.axis)):
+        out[m.v_index[k]] = x[m.v_index[k]]
+
+
+@loop_kernel
+def rest_solve(s: RestLinkage, h: Scalar) -> Scalar:
+    """Accelerations of a step of pseudo-time h, which matters to friction and limits; returns the energy of springs."""
+    m, w, energy, q = s.m, s.w, 0.0, s.s.q
+    if len(s.t) > 0:
+        energy = tie(m, q, w, s.t, s.given)
+    if len(s.e) > 0:
+        w.grip[:] = 0.0  # the result depends on inputs alone
+        for k in range(len(m.axis)):
+            s.e.rotor[k], s.still.armature[k] = m.armature[k], m.armature[k]
+        accelerations_from_rest(m, s.still, s.s, s.e, s.loads, w, s.lp, np.sqrt(h), s.share[0])
         return energy
+    if len(s.t) > 0:
+        if s.t.alone == 1:
+            _bear(s)
+        else:
+            if len(s.pieces.bearer) > 0:
+                load_pieces(s.given, s.pieces, s.loads)
+            for k in range(len(s.loads.body)):
+                load_body(w.force, s.loads, k, get9(s.t.pose, s.loads.body[k]))
+        for i in range(len(m.parent)):
+            if w.needs[i] == 0:
+                move_joint(m, q, i, w.X)
+            put21(w.IA, i, articulated(get10(m.inertia, i), 0.0))
+            put6(w.pA, i, scale6(-1.0, get6(w.force, i)))
+    else:
+        outward_at_rest(m, q, s.loads, w)
+    if len(s.lp) > 0:
+        place_loops(m, w.X, s.lp)
+        s.lp.given[:] = 0.0
+        s.lp.rate[0] = s.share[1]
+    inward(m, s.tau, w, s.lp)
+    outward_accelerations(m, w.force, s.s.qdd, w, s.lp)
+    return energy
 
-    def _write_back(self) -> None:
-        """Torques and armatures of the opened joints, which potentials have changed."""
-        s, dofs = self.tree.springs, self.pieces.dofs
-        if len(s.kind):
-            s.tau[dofs], s.armature[dofs] = self._springs.tau, self._springs.armature
+
+@inlined
+@kernel
+def _bear(s: RestLinkage) -> None:
+    """The springs' forces straight to the bodies that bear them, in their frames."""
+    t, force = s.t, s.w.force
+    for k in range(len(s.loads.body)):
+        put6(force, s.loads.body[k], ZERO6)
+    for j in range(len(t.stiffness)):
+        for side in range(2):
+            i = t.body[j, side]
+            if i >= 0:
+                f = rotate_back(get9(t.pose, i), get3(s.given.force, t.row[j, side]))
+                put6(force, i, add6(get6(force, i), join(cross(get3(t.point, 2 * j + side), f), f)))
+
+
+@loop_kernel
+def _brakes(s: RestLinkage, h: Scalar) -> int:
+    """1 where the forces at the end of a part brake it by more than they drove it; -1 where they do not brake at all.
+
+    Most parts are seen not to from the product of accelerations alone. What closes gaps of loops is no force.
+    """
+    m, r, along_old, qdd = s.m, s.r, 0.0, s.s.qdd
+    for k in range(len(m.axis)):
+        along_old += qdd[m.v_index[k]] * r.qdd[m.v_index[k]]
+    if along_old >= 0.0:
+        return -1
+    if len(s.lp) > 0:
+        share, rate = s.share[0], s.share[1]
+        s.share[0], s.share[1] = 0.0, 0.0
+        _copy(m, qdd, r.kept)
+        rest_solve(s, h)
+        s.share[0], s.share[1] = share, rate
+    braked = motion_product(m, qdd, r.qdd, s.w.X, r.a, r.b)
+    if len(s.lp) > 0:
+        _copy(m, r.kept, qdd)
+    return 1 if braked < BRAKED * motion_product(m, r.qdd, r.qdd, s.w.X, r.a, r.b) else 0
+
+
+@loop_kernel
+def _part(s: RestLinkage, c: Course, left: Scalar) -> Scalar:
+    """How much of what is left of a step to take at once; notes where that cannot be."""
+    part, turn = min(left, c.h / c.parts[0]), turn_of(s.m, s.s.qdd, c.turn)
+    if not part * turn < 1e300:
+        c.code[0] = NOT_FINITE
+    elif part * turn > 1.0:
+        pieces, wanted = 1.0, min(left * turn - 1e-9, 2.0 * c.most)
+        while pieces < wanted:
+            pieces += 1.0
+        part = left / pieces
+    if left > c.most * part:
+        c.code[0] = max(c.code[0], TOO_FAR)
+    return part
+
+
+@loop_kernel
+def _note_calm(c: Course, answer: int) -> None:
+    """Count parts that were not braked, and take longer ones after many."""
+    c.calm[0] = c.calm[0] + 1 if answer < 0 else 0
+    if c.calm[0] >= CALM * c.parts[0] and c.parts[0] > 1.0:
+        c.parts[0], c.calm[0] = max(1.0, 0.5 * c.parts[0]), 0
+
+
+@loop_kernel
+def _go_back(s: RestLinkage, q: Rows, passed: Scalar) -> None:
+    """Bodies are there again, and springs as they were."""
+    _move(s.m, q, s.r.zero, 0.0, s.s.q)
+    if len(s.t) > 0:
+        s.t.passed[0] = passed
+    spring_all(s.m, s.p, s.s.q)
+
+
+@loop_kernel
+def _step(s: RestLinkage, c: Course) -> Scalar:
+    """One step, in parts; returns the springs' energy at its end. One that fails is taken back."""
+    m, r, q, qdd = s.m, s.r, s.s.q, s.s.qdd
+    left, energy, count, began, before, solved = c.h, 0.0, 0, 0.0, 0.0, c.h
+    if len(s.t) > 0:
+        began = s.t.passed[0]
+    _move(m, q, r.zero, 0.0, r.first)
+    while left > 0.0:
+        part, count = _part(s, c, left), count + 1
+        if count > 2 * c.most:
+            c.code[0] = max(c.code[0], TOO_FAR)
+        if c.code[0] != FINE:
+            _go_back(s, r.first, began)
+            if len(s.t) > 0:
+                energy = tie(m, q, s.w, s.t, s.given)
+            return energy
+        if len(s.e) > 0 and part != solved:  # limits are reached in a part
+            energy = rest_solve(s, part)
+            solved = part
+        if len(s.t) > 0:
+            before = s.t.passed[0]
+            s.t.passed[0] = before + part
+        _move(m, q, r.zero, 0.0, r.q)
+        _copy(m, qdd, r.qdd)
+        _move(m, q, qdd, part, q)
+        spring_all(m, s.p, q)
+        answer, goes_on = 0, c.checks == 1 or part < left or c.steps[0] > 1
+        if goes_on:
+            energy = rest_solve(s, part)
+        if goes_on and c.checks == 1 and part * turn_of(m, r.qdd, c.turn) > STILL:
+            answer = _brakes(s, part)
+        # forces that stay may lead to where only very short steps are calm: there the shortest are taken as they are
+        if answer == 1 and (len(s.t) > 0 or 4.0 * c.h <= c.most * part):
+            c.parts[0], c.calm[0] = 2.0 * max(c.parts[0], c.h / part), 0
+            _go_back(s, r.q, before)
+            _copy(m, r.qdd, qdd)
+            continue
+        left = left - part if part < left else 0.0
+        c.cuts[0] += 1 if left > 0.0 else 0
+        if c.checks == 1:
+            _note_calm(c, answer)
+    return energy
+
+
+@loop_kernel
+def rest_march(s: RestLinkage, c: Course) -> Scalar:
+    """Take steps, in c.parts parts each or more; returns the springs' energy last.
+
+    It ends early where a step fails, and where power has grown or faded too much. Where steps are checked, qdd holds
+    the solution where it ends.
+    """
+    m, r, look, age, energy = s.m, s.r, 1, c.age, 0.0
+    if c.known == 0:
+        energy = rest_solve(s, c.h)
+    while look <= age:
+        look = 2 * look
+    while c.steps[0] > 0:
+        if age == look:
+            look, power = 2 * look, motion_product(m, s.s.qdd, s.s.qdd, s.w.X, r.a, r.b)
+            if power > c.grown or power < c.faded:
+                c.code[0] = OUTGROWN
+                return energy
+        energy = _step(s, c)
+        if c.code[0] != FINE:
+            return energy
+        c.steps[0] -= 1
+        age += 1
+    return energy

@@ -1,5 +1,4 @@
-"""Motion with velocities: sweeps of the articulated-body algorithm, steps in time, and the engines that take them.
+"""A moving linkage: accelerations, the active region by bound evaluation on the assembly tree, and steps in time.
 
-Belongs here: what moves a linkage, whole or contracted to the joints that are active, and how these are chosen. Does
-not belong here: what a user sets or asks for (`dynamics`), motion from rest (`engines`).
+Does not belong here: what a user sets or asks for (`dynamics`), what solves and moves a linkage (`engines`).
 """

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bough.adaptive.engines.layout import JointLaws, JointState
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.motion.layout import Effort, Moving
 from bough.adaptive.motion.survey import (
     H_SUM,
     K_SUM,
@@ -109,7 +109,7 @@ def _close(m: Mechanism, plan: Blueprint, st: State, x: Choice, n: int) -> None:
 
 @loop_kernel
 def _open_forces(
-    m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey, v: Motion, f1: Force, f2: Force
+    m: Mechanism, plan: Blueprint, st: State, s: JointState, n: int, y: Survey, v: Motion, f1: Force, f2: Force
 ) -> tuple[Force, Force, Force, Force]:
     """Forces on the children of a closed cluster that moves with v, all joints released; y.Q are its torques."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
@@ -124,7 +124,7 @@ def _open_forces(
 
 @loop_kernel
 def choose(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey, rule: Rule, x: Choice
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s: JointState, y: Survey, rule: Rule, x: Choice
 ) -> Scalar:
     """Fill x; returns 0 where more clusters than the rule allows would be open."""
     x.count[:] = 0
@@ -182,7 +182,9 @@ def choose(
 
 
 @loop_kernel
-def settle(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey, x: Choice) -> None:
+def settle(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s: JointState, y: Survey, x: Choice
+) -> None:
     """Make the choice: joints that close stand still, closed nodes get their records, and the front is the new one."""
     for k in range(x.count[OPEN]):
         y.active[x.node[k]] = 2
@@ -213,7 +215,7 @@ def momenta(plan: Blueprint, y: Survey, x: Choice) -> None:
 
 
 @loop_kernel
-def lost(m: Mechanism, plan: Blueprint, st: State, s: Moving, y: Survey, x: Choice) -> Scalar:
+def lost(m: Mechanism, plan: Blueprint, st: State, s: JointState, y: Survey, x: Choice) -> Scalar:
     """Delta = sum_i |a_i(whole) - a_i(locked)|^2 in I_i, with the accelerations of the pieces in y.velocity.
 
     Within a rigid cluster the two parts, beyond its own rigid motion and of that motion, are orthogonal. Rotors of
@@ -250,8 +252,8 @@ def attend(
     st: State,
     fr: Front,
     loads: Loads,
-    e: Effort,
-    s: Moving,
+    e: JointLaws,
+    s: JointState,
     y: Survey,
     x: Choice,
     rule: Rule,

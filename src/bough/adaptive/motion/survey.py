@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.motion.layout import Effort, Moving
+from bough.adaptive.engines.layout import JointLaws, JointState
 from bough.adaptive.tree.algebra import WELDED, hand_down, joint_terms, matrices, put_acceleration
 from bough.adaptive.tree.blocks import ZERO6, put_six, six
 from bough.adaptive.tree.columns import (
@@ -73,7 +73,7 @@ from bough.spatial import (
     scale6,
     sub6,
 )
-from bough.types import Force, Motion, RigidInertia, Rows, Scalar, Symmetric, Vector
+from bough.types import Force, IntArray, Motion, RigidInertia, Rows, Scalar, Symmetric, Vector
 
 
 class Survey(NamedTuple):
@@ -99,10 +99,10 @@ class Survey(NamedTuple):
     joint: Rows  # (nodes, 2) sums of squares of joint accelerations and rates; empty unless a rule goes by them
 
 
-def make_survey(nodes: int, bodies: int, depth: int) -> Survey:
-    """Room for surveys of an assembly tree."""
+def make_survey(nodes: int, depth: int, piece: IntArray) -> Survey:
+    """Working space for surveys of an assembly tree."""
     stack = np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)), np.zeros((depth + 3, 6))
-    active, piece = np.zeros((2, nodes), np.int8), np.full(bodies + 1, -1, np.int64)
+    active = np.zeros((2, nodes), np.int8)
     pieces = np.zeros((0, 6)), np.zeros((0, 6))
     rest = np.zeros(1), np.zeros((0, 2))
     return Survey._make([*active, piece, *pieces, np.zeros(6), *make_columns(), *stack, *rest])
@@ -133,7 +133,7 @@ def products(plan: Blueprint, y: Survey, code: int) -> Symmetric:
 
 
 @kernel
-def joint_pull(m: Mechanism, plan: Blueprint, e: Effort, s: Moving, b: int, y: Survey) -> None:
+def joint_pull(m: Mechanism, plan: Blueprint, e: JointLaws, s: JointState, b: int, y: Survey) -> None:
     """y.Q: torques, springs, dampers, and friction or stops as they were, of the joint of body b."""
     if b < 0:
         return
@@ -167,7 +167,7 @@ def _far_turn(plan: Blueprint, st: State, y: Survey, n: int) -> Vector:
 
 
 @loop_kernel
-def _drift(m: Mechanism, plan: Blueprint, st: State, s: Moving, b: int, w: Vector) -> Motion:
+def _drift(m: Mechanism, plan: Blueprint, st: State, s: JointState, b: int, w: Vector) -> Motion:
     """The acceleration of body b that velocities cause beyond its parent's, which turns with w; in b's frame."""
     acc, t = (IDENTITY, ZERO3), ZERO6
     for i in range(plan.first[b], plan.last[b] + 1):
@@ -202,7 +202,7 @@ def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Survey, code: int, fa
 
 
 @loop_kernel
-def instant(m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey) -> None:
+def instant(m: Mechanism, plan: Blueprint, st: State, s: JointState, n: int, y: Survey) -> None:
     """b, gamma and R of an active node with its true velocities; y.Q are the torques of its joint."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
     A, B = plan.left[n], plan.right[n]
@@ -220,7 +220,7 @@ def instant(m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Surv
 
 
 @loop_kernel
-def close_node(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n: int, y: Survey) -> None:
+def close_node(m: Mechanism, plan: Blueprint, st: State, e: JointLaws, s: JointState, n: int, y: Survey) -> None:
     """Columns of a node whose matrices are known, and whose joints stand still."""
     join_inertia(m, plan, st, n)
     joint_pull(m, plan, e, s, plan.body[n], y)
@@ -234,7 +234,9 @@ def close_node(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n
 
 
 @loop_kernel
-def build(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: Effort, s: Moving, y: Survey) -> None:
+def build(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: JointLaws, s: JointState, y: Survey
+) -> None:
     """Records of all closed nodes from q. O(n)."""
     place_all(m, plan, st)
     for k in range(len(loads.body)):
@@ -249,7 +251,15 @@ def build(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: 
 
 @loop_kernel
 def climb(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Rows, e: Effort, s: Moving, y: Survey
+    m: Mechanism,
+    plan: Blueprint,
+    st: State,
+    fr: Front,
+    loads: Loads,
+    touched: Rows,
+    e: JointLaws,
+    s: JointState,
+    y: Survey,
 ) -> None:
     """Bring active nodes up to date, and closed ones below which forces or torques are others; `touched` are nodes."""
     follow(m, plan, st, fr)
@@ -273,7 +283,7 @@ def climb(
 
 
 @loop_kernel
-def joint_sums(m: Mechanism, plan: Blueprint, s: Moving, out: Rows) -> None:
+def joint_sums(m: Mechanism, plan: Blueprint, s: JointState, out: Rows) -> None:
     """The papers' metrics: sums of qdd^2 and qd^2 over the joints of each node; s.qdd are those of all joints. O(n)."""
     for n in range(len(plan.left)):
         out[n, 0], out[n, 1] = 0.0, 0.0
@@ -343,7 +353,7 @@ def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, cod
 
 
 @loop_kernel
-def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey) -> None:
+def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s: JointState, y: Survey) -> None:
     """Forces of the whole linkage on active nodes and closed children, and the sums of both."""
     root, top = len(plan.left) - 1, 0
     if y.active[root] == 1:
@@ -378,7 +388,9 @@ def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: M
 
 
 @loop_kernel
-def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n: int, f1: Force, f2: Force) -> None:
+def _begin_sums(
+    m: Mechanism, plan: Blueprint, st: State, e: JointLaws, s: JointState, n: int, f1: Force, f2: Force
+) -> None:
     """Sums of node n with nothing but the rotors of its joint; their accelerations go into s.move."""
     r, b = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n]
     put_six(r, K_SUM, ZERO6)
@@ -394,7 +406,15 @@ def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, 
 
 @loop_kernel
 def survey(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Rows, e: Effort, s: Moving, y: Survey
+    m: Mechanism,
+    plan: Blueprint,
+    st: State,
+    fr: Front,
+    loads: Loads,
+    touched: Rows,
+    e: JointLaws,
+    s: JointState,
+    y: Survey,
 ) -> None:
     """Everything about the active nodes, which are `fr.done`, as the linkage is now."""
     climb(m, plan, st, fr, loads, touched, e, s, y)

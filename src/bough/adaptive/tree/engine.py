@@ -62,7 +62,7 @@ from bough.model import Model
 from bough.types import FloatArray
 
 if TYPE_CHECKING:
-    from bough.adaptive.engines.rest import RestEngine
+    from bough.adaptive.engines.engine import Engine
 
 
 # How wrong the assembly tree is on the linkage at hand: measured beside plain solutions, never assumed.
@@ -173,7 +173,7 @@ def probe(m: Mechanism) -> FloatArray:
     return np.concatenate([moment, force], axis=1)
 
 
-def measure_noise(tree: TreeEngine, plain: RestEngine, loads: Loads) -> Noise:
+def measure_noise(tree: TreeEngine, plain: Engine, loads: Loads) -> Noise:
     """How wrong a tree is, beside plain solutions here and now; it must be up to date with `loads`. O(n).
 
     First under the probe; then under the forces at hand, where rounding is large enough to depend on them. Where it is
@@ -203,7 +203,7 @@ def measure_noise(tree: TreeEngine, plain: RestEngine, loads: Loads) -> Noise:
     return tree.noise
 
 
-def _noise_beside(tree: TreeEngine, plain: RestEngine, loads: Loads) -> Noise | None:
+def _noise_beside(tree: TreeEngine, plain: Engine, loads: Loads) -> Noise | None:
     """One measurement, under the forces that act now; None where accelerations are no numbers."""
     qdd = tree.shared.qdd
     plain.load(loads)

@@ -10,9 +10,9 @@ works against the sliding; a joint whose sliding would turn around within the st
 
 from __future__ import annotations
 
-from bough.adaptive.engines.loops import LoopRows, looped_accelerations, looped_inward, place_loops
-from bough.adaptive.motion.layout import Effort, Moving, Room
-from bough.adaptive.motion.sweeps import solve, velocities
+from bough.adaptive.engines.layout import JointLaws, JointState, SweepWork
+from bough.adaptive.engines.loops import LoopRows, place_loops
+from bough.adaptive.engines.sweeps import inward, outward_accelerations, solve, velocities
 from bough.adaptive.tree.algebra import WELDED
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads
@@ -39,7 +39,7 @@ from bough.spatial import (
 )
 from bough.types import Motion, Rows, Scalar
 
-# Loops of a moving linkage: constraint forces and impulses by the elimination of quasi-statics (`engines.looped`).
+# Loops of a moving linkage: constraint forces and impulses by the elimination of quasi-statics (`sweeps.inward`).
 #
 # A linkage at rest and without weight answers forces and impulses alike: the sweep finds the forces lam of loops with
 # J (x + M^-1 J' lam) = -gap, whatever x is: velocities of a step, over its length, with the gaps that it is to close,
@@ -47,7 +47,7 @@ from bough.types import Motion, Rows, Scalar
 
 
 @loop_kernel
-def respond(m: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
+def respond(m: Mechanism, s: JointState, w: SweepWork, lp: LoopRows) -> None:
     """s.stretch: what torques w.tau and the forces of loops, w.loop, do to a linkage at rest. m has no gravity."""
     for i in range(len(m.parent)):
         put21(w.IA, i, articulated(get10(m.inertia, i), 0.0))
@@ -56,17 +56,17 @@ def respond(m: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
         for side in range(2):
             if lp.body[c, side] >= 0:
                 put6(w.loop, lp.body[c, side], ZERO6)
-    looped_inward(m, w.tau, w, lp)
-    looped_accelerations(m, w.loop, s.stretch, w, lp)
+    inward(m, w.tau, w, lp)
+    outward_accelerations(m, w.loop, s.stretch, w, lp)
 
 
 @kernel
-def _of(w: Room, i: int, ground: Motion) -> Motion:
+def _of(w: SweepWork, i: int, ground: Motion) -> Motion:
     return get6(w.a, i) if i >= 0 else ground
 
 
 @kernel
-def add_rates(lp: LoopRows, w: Room, ground: Motion, share: Scalar) -> None:
+def add_rates(lp: LoopRows, w: SweepWork, ground: Motion, share: Scalar) -> None:
     """lp.given: a share of how fast, or with what acceleration, rows open when bodies move by w.a."""
     for r in range(len(lp.loop)):
         for side in range(2):
@@ -81,7 +81,7 @@ def _turned(v: Motion) -> Motion:
 
 
 @loop_kernel
-def bend(m: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
+def bend(m: Mechanism, s: JointState, w: SweepWork, lp: LoopRows) -> None:
     """lp.given: J' v, less what accelerations of origins have beyond spatial ones."""
     velocities(m, s, w)
     place_loops(m, w.X, lp)
@@ -95,7 +95,7 @@ def bend(m: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
 
 
 @loop_kernel
-def hold_loops(m: Mechanism, still: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
+def hold_loops(m: Mechanism, still: Mechanism, s: JointState, w: SweepWork, lp: LoopRows) -> None:
     """s.qdd: accelerations w.a of all bodies, after `bend`, with the loops held."""
     g = m.gravity
     add_rates(lp, w, join(ZERO3, (-g[0], -g[1], -g[2])), 1.0)
@@ -130,14 +130,14 @@ LETS_GO = 3  # times that friction or a limit lets go in a step
 
 
 @loop_kernel
-def begin_stops(m: Mechanism, w: Room) -> None:
+def begin_stops(m: Mechanism, w: SweepWork) -> None:
     """Take note of armatures, and of what friction and stops did before."""
     for k in range(len(m.axis)):
         w.given[k], w.rotor[k], w.tried[k], w.tau[k] = -w.grip[k], m.armature[k], 0, 0.0
 
 
 @loop_kernel
-def guess(m: Mechanism, s: Moving, e: Effort, w: Room, h: float) -> None:
+def guess(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float) -> None:
     """Joints at a limit that held them are held again; those with friction stick where it is strong enough to stop them
     by itself, or else slide."""
     for i in range(len(m.parent)):
@@ -158,7 +158,7 @@ def guess(m: Mechanism, s: Moving, e: Effort, w: Room, h: float) -> None:
 
 
 @kernel
-def hold(m: Mechanism, e: Effort, w: Room, h: float, heavy: float) -> None:
+def hold(m: Mechanism, e: JointLaws, w: SweepWork, h: float, heavy: float) -> None:
     """Torques and armatures for the present guess; w.IA and w.grip are those of the try before."""
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
@@ -188,7 +188,7 @@ def _grip(held: int, friction: Scalar, t: Scalar) -> Scalar:
 
 
 @loop_kernel
-def correct(m: Mechanism, s: Moving, e: Effort, w: Room, h: float, how: int) -> int:
+def correct(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float, how: int) -> int:
     """How many guesses were wrong, and are others now; w.pA: forces through joints.
 
     In `SOON` tries those far from what holds a joint are wrong, too. `SINGLY` the first wrong one is changed and no
@@ -217,7 +217,9 @@ def correct(m: Mechanism, s: Moving, e: Effort, w: Room, h: float, how: int) -> 
 
 
 @loop_kernel
-def _better(s: Moving, e: Effort, w: Room, h: float, k: int, v: Scalar, t: Scalar, slack: Scalar) -> tuple[int, Scalar]:
+def _better(
+    s: JointState, e: JointLaws, w: SweepWork, h: float, k: int, v: Scalar, t: Scalar, slack: Scalar
+) -> tuple[int, Scalar]:
     """What freedom k should do instead, if it does what it is thought to at rate v and needs t to be held."""
     held = w.held[k]
     if held <= STUCK and e.place[k] >= 0:
@@ -237,7 +239,7 @@ def _better(s: Moving, e: Effort, w: Room, h: float, k: int, v: Scalar, t: Scala
 
 
 @kernel
-def transmit_answer(m: Mechanism, w: Room, lp: LoopRows) -> None:
+def transmit_answer(m: Mechanism, w: SweepWork, lp: LoopRows) -> None:
     """w.pA: forces through joints when bodies answer by w.a to torques and loops."""
     for i in range(len(m.parent)):
         f = rigid_times(get10(m.inertia, i), get6(w.a, i))
@@ -249,7 +251,7 @@ def transmit_answer(m: Mechanism, w: Room, lp: LoopRows) -> None:
 
 
 @loop_kernel
-def balance(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float) -> None:
+def balance(still: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lp: LoopRows, h: float) -> None:
     """s.stretch: accelerations by which rates w.rate, after a step of h, obey loops, friction and limits.
 
     lp.given is what opens loops without. The armature of joints that are held stays with them.
@@ -274,7 +276,7 @@ def balance(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: fl
 
 
 @kernel
-def release(m: Mechanism, e: Effort, w: Room) -> None:
+def release(m: Mechanism, e: JointLaws, w: SweepWork) -> None:
     """Armatures are those of the step again."""
     if e.stops[0] == 1:
         for k in range(len(m.axis)):
@@ -282,7 +284,7 @@ def release(m: Mechanism, e: Effort, w: Room) -> None:
 
 
 @loop_kernel
-def settle(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float, share: float) -> None:
+def settle(still: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lp: LoopRows, h: float, share: float) -> None:
     """s.v: what loops, friction and limits leave of it at the end of a step of h that closes a share of the gaps of
     loops; `release` must follow."""
     velocities(still, s, w)
@@ -304,7 +306,15 @@ def settle(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: flo
 
 @loop_kernel
 def accelerations_now(
-    m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, lead: float, h: float
+    m: Mechanism,
+    still: Mechanism,
+    s: JointState,
+    e: JointLaws,
+    loads: Loads,
+    w: SweepWork,
+    lp: LoopRows,
+    lead: float,
+    h: float,
 ) -> None:
     """s.qdd here and now, with loops, and with friction and limits as they act in a step of h."""
     if len(lp) == 0:
@@ -326,7 +336,15 @@ def accelerations_now(
 
 @loop_kernel
 def accelerations_from_rest(
-    m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, share: float
+    m: Mechanism,
+    still: Mechanism,
+    s: JointState,
+    e: JointLaws,
+    loads: Loads,
+    w: SweepWork,
+    lp: LoopRows,
+    h: float,
+    share: float,
 ) -> None:
     """s.qdd of a semi-implicit step of h from rest: loops, friction and limits as `settle` leaves them; s.v stays 0."""
     solve(m, s, e, loads, w, 0.0)
@@ -343,7 +361,7 @@ def accelerations_from_rest(
 
 
 @loop_kernel
-def weld(e: Effort, w: Room) -> None:
+def weld(e: JointLaws, w: SweepWork) -> None:
     """Take over what friction and stops do now; joints that are held easily are welded."""
     for k in range(len(w.held)):
         e.grip[k] = w.grip[k]

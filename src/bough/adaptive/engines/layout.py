@@ -16,7 +16,7 @@ from bough.types import FloatArray, IntArray, Rows
 HUGE = 1e300  # a limit beyond is none
 
 
-class Moving(NamedTuple):
+class JointState(NamedTuple):
     """State of a linkage and scratch of the same shapes, all in the user's order; shared by all engines."""
 
     q: Rows  # (nq,)
@@ -31,7 +31,7 @@ class Moving(NamedTuple):
     gain: Rows  # (nv,)
 
 
-class Effort(NamedTuple):
+class JointLaws(NamedTuple):
     """What joints do by themselves, by degree of freedom of a mechanism; `sprung` by primitive."""
 
     tau: Rows  # (n,) applied torques
@@ -48,7 +48,7 @@ class Effort(NamedTuple):
     stops: Rows  # (1,) whether there is friction or a limit at all
 
 
-class Room(NamedTuple):
+class SweepWork(NamedTuple):
     """Working space of the articulated-body algorithm, by primitive N or degree of freedom n."""
 
     X: Rows  # (N, 12)
@@ -78,25 +78,32 @@ class Room(NamedTuple):
     grip: Rows  # (n,) torques of friction and stops in this step
 
 
-def make_moving(model: Model, q: FloatArray, qdd: FloatArray) -> Moving:
+def make_joint_state(model: Model, q: FloatArray, qdd: FloatArray) -> JointState:
     """A linkage at rest, around arrays that others share."""
     nv = model.nv
     rest = np.array(model.rest_configuration)
-    return Moving(q, np.zeros(nv), qdd, rest, np.zeros(nv), np.zeros(model.nq), *(np.zeros(nv) for _ in range(4)))
+    return JointState(q, np.zeros(nv), qdd, rest, np.zeros(nv), np.zeros(model.nq), *(np.zeros(nv) for _ in range(4)))
 
 
-def make_room(bodies: int, dofs: int, loops: int = 0) -> Room:
-    """Working space for a mechanism of so many primitives, degrees of freedom and loops."""
-    by_body = {"X": 12, "E": 9, "w": 3, "ww": 6, "b": 3, "c": 6, "pA": 6, "IA": 21, "a": 6, "P": 12}
-    by_body |= {"force": 6, "momentum": 6}
-    arrays: dict[str, Any] = {name: np.zeros((bodies, size)) for name, size in by_body.items()}
-    arrays |= {"needs": np.zeros(bodies, np.int8), "V": np.zeros((dofs, 6))}
-    arrays |= {name: np.zeros(dofs) for name in ("rate", "u", "tau", "given", "rotor", "hold", "grip")}
-    arrays |= {"W": arrays["V"], "loop": np.zeros((bodies if loops else 0, 6))}
-    return Room(held=np.zeros(dofs, np.int8), tried=np.zeros(dofs, np.int8), **arrays)
+AT_REST = {"X": 12, "E": 9, "pA": 6, "IA": 21, "a": 6}  # numbers by body
+IN_MOTION = {"w": 3, "ww": 6, "b": 3, "c": 6, "P": 12, "momentum": 6}
 
 
-def make_effort(model: Model, m: Mechanism, tau: FloatArray) -> Effort:
+def make_work(bodies: int, dofs: int, moves: bool, loops: bool, force: FloatArray | None = None) -> SweepWork:
+    """Working space for a mechanism of so many primitives and degrees of freedom, around forces that others share.
+
+    Without velocities, friction and limits, what only they need is empty.
+    """
+    arrays: dict[str, Any] = {name: np.zeros((bodies, size)) for name, size in AT_REST.items()}
+    arrays |= {name: np.zeros((bodies if moves else 0, size)) for name, size in IN_MOTION.items()}
+    arrays |= {"needs": np.zeros(bodies, np.int8), "V": np.zeros((dofs, 6)), "u": np.zeros(dofs)}
+    arrays |= {name: np.zeros(dofs if moves else 0) for name in ("rate", "tau", "given", "rotor", "hold", "grip")}
+    arrays |= {name: np.zeros(dofs if moves else 0, np.int8) for name in ("held", "tried")}
+    arrays |= {"W": arrays["V"], "loop": np.zeros((bodies if moves and loops else 0, 6))}
+    return SweepWork(force=np.zeros((bodies, 6)) if force is None else force, **arrays)
+
+
+def make_laws(model: Model, m: Mechanism, tau: FloatArray) -> JointLaws:
     """The joints of a model, in the order of its mechanism."""
     v = m.v_index
     damping, stiffness, friction = model.damping[v], model.stiffness[v], model.friction[v]
@@ -106,10 +113,10 @@ def make_effort(model: Model, m: Mechanism, tau: FloatArray) -> Effort:
     sprung[body[stiffness != 0.0]] = 1
     given = (damping, stiffness, np.array(m.armature), sprung, friction, lower, upper, place)
     held = np.zeros(len(v)), np.zeros(len(v))
-    return with_stops(Effort._make([tau, *map(np.ascontiguousarray, given), *held, np.zeros(1, np.int8)]))
+    return with_stops(JointLaws._make([tau, *map(np.ascontiguousarray, given), *held, np.zeros(1, np.int8)]))
 
 
-def with_stops(effort: Effort) -> Effort:
+def with_stops(effort: JointLaws) -> JointLaws:
     """The same, with notice of whether friction or limits may stop a joint."""
     any_ = effort.friction.any() or np.isfinite(effort.lower).any() or np.isfinite(effort.upper).any()
     return effort._replace(stops=np.array([int(any_)], np.int8))
@@ -125,14 +132,14 @@ def _limits(model: Model, m: Mechanism) -> tuple[FloatArray, FloatArray, IntArra
     return lower, upper, np.where(single, m.q_index[body], -1).astype(np.int64)
 
 
-def make_part(effort: Effort, dofs: int, primitives: int) -> Effort:
+def make_part(effort: JointLaws, dofs: int, primitives: int) -> JointLaws:
     """Room for the joints of a part of the mechanism."""
-    room = {name: np.empty(dofs, getattr(effort, name).dtype) for name in Effort._fields}
+    room = {name: np.empty(dofs, getattr(effort, name).dtype) for name in JointLaws._fields}
     return effort._replace(**room | {"sprung": np.empty(primitives, np.int8), "stops": np.zeros(1, np.int8)})
 
 
 @loop_kernel
-def take_part(e: Effort, plan: Blueprint, t: Pieces, part: Effort) -> None:
+def take_part(e: JointLaws, plan: Blueprint, t: Pieces, part: JointLaws) -> None:
     """The joints of a contracted tree."""
     part.stops[0] = 0
     for d in range(len(t.dofs)):

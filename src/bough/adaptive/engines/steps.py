@@ -13,11 +13,10 @@ next step closes.
 
 from __future__ import annotations
 
+from bough.adaptive.engines.layout import JointLaws, JointState, SweepWork
 from bough.adaptive.engines.loops import LoopRows
-from bough.adaptive.engines.plain import world_poses
-from bough.adaptive.motion.layout import Effort, Moving, Room
-from bough.adaptive.motion.stops import bend, hold_loops, release, settle
-from bough.adaptive.motion.sweeps import effort, from_momenta, outward, solve, velocities
+from bough.adaptive.engines.stops import bend, hold_loops, release, settle
+from bough.adaptive.engines.sweeps import effort, from_momenta, outward, solve, velocities, world_poses
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
@@ -32,7 +31,15 @@ FASTEST = 1e8
 
 @loop_kernel
 def rk4_part(
-    m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, stage: int
+    m: Mechanism,
+    still: Mechanism,
+    s: JointState,
+    e: JointLaws,
+    loads: Loads,
+    w: SweepWork,
+    lp: LoopRows,
+    h: float,
+    stage: int,
 ) -> None:
     """One stage of a step of fourth order, under forces that may be set before each."""
     stages = Stages(s.q0, s.v0, s.q, s.v, s.qdd, s.u, s.stretch, s.move, s.gain)
@@ -53,14 +60,16 @@ def rk4_part(
 
 
 @loop_kernel
-def rk4(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float) -> None:
+def rk4(
+    m: Mechanism, still: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float
+) -> None:
     """One step of fourth order."""
     for stage in range(4):
         rk4_part(m, still, s, e, loads, w, lp, h, stage)
 
 
 @loop_kernel
-def too_fast(m: Mechanism, s: Moving, h: float) -> int:
+def too_fast(m: Mechanism, s: JointState, h: float) -> int:
     """The first freedom whose rate after a step of h is no motion, or -1."""
     for k in range(len(m.axis)):
         j = m.v_index[k]
@@ -70,7 +79,9 @@ def too_fast(m: Mechanism, s: Moving, h: float) -> int:
 
 
 @loop_kernel
-def euler(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float) -> int:
+def euler(
+    m: Mechanism, still: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float
+) -> int:
     """One semi-implicit step, unless it diverges; m has the armature of implicit springs and dampers."""
     solve(m, s, e, loads, w, h)
     wrong = too_fast(m, s, h)
@@ -110,13 +121,15 @@ def _into(R: Rotation, p: Vector, f: Force) -> Force:
 
 
 @loop_kernel
-def momentum_step(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> None:
+def momentum_step(
+    m: Mechanism, still: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, h: float
+) -> None:
     """One step that carries momenta; m has the armature of implicit springs and dampers, `still` is m without gravity.
 
     On the way w.momentum is about the world's origin.
     """
     velocities(m, s, w)
-    outward(m, s, loads, w)
+    outward(m, s.q, loads, w)
     world_poses(m, s.q, w.X, w.P)
     g = m.gravity
     for i in range(len(m.parent)):
@@ -148,7 +161,7 @@ def momentum_step(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: L
 
 
 @loop_kernel
-def end_step(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float) -> int:
+def end_step(still: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lp: LoopRows, h: float) -> int:
     """Let loops, friction and limits act at the end of a step of h. Returns the first freedom whose rate is no motion,
     all being as before the step then, or -1."""
     wrong = too_fast(still, s, 0.0)
@@ -171,7 +184,7 @@ def end_step(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: f
 
 @loop_kernel
 def march_euler(
-    m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, steps: int
+    m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float, steps: int
 ) -> Scalar:
     """Semi-implicit steps; with none, the accelerations of the next."""
     k = -1
@@ -185,7 +198,9 @@ def march_euler(
 
 
 @loop_kernel
-def march_rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, steps: int) -> Scalar:
+def march_rk4(
+    m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float, steps: int
+) -> Scalar:
     """Steps of fourth order."""
     k = -1
     while steps > 0 and k < 0:
@@ -198,7 +213,7 @@ def march_rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: Loo
 
 @loop_kernel
 def march_momentum(
-    m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, steps: int
+    m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float, steps: int
 ) -> Scalar:
     """Steps that carry momenta."""
     k = -1
@@ -212,7 +227,7 @@ def march_momentum(
 
 @loop_kernel
 def march_stage(
-    m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, stage: int
+    m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float, stage: int
 ) -> Scalar:
     """One stage of one step of fourth order; returns 1 where the step diverges at its end."""
     rk4_part(m[0], m[1], s, e, loads, w, lp, h, stage)

@@ -1,0 +1,199 @@
+"""The contracted linkage (after Redon, Galoppo & Lin 2005): active joints move, clusters left closed are rigid bodies.
+
+An assembly tree chooses which clusters are opened; what they make with the closed ones is an ordinary tree of rigid
+bodies. Its accelerations are exact for that linkage: the projection, in the mass metric, of those of all joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from bough.adaptive.compiled import compiled
+from bough.adaptive.engines.engine import Engine
+from bough.adaptive.engines.layout import JointLaws, JointState, make_part, take_part
+from bough.adaptive.engines.loops import Closing, LoopRows
+from bough.adaptive.engines.rest import Course, Ties
+from bough.adaptive.tree.contract import Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
+from bough.adaptive.tree.engine import TreeEngine
+from bough.adaptive.tree.front import DONE
+from bough.adaptive.tree.springs import Springs
+from bough.joints import Mechanism
+from bough.types import FloatArray, IntArray
+
+
+class ContractedLinkage:
+    """The contracted tree of the clusters that an assembly tree has opened, with its engine.
+
+    At rest, springs of joints are potentials of the tree; in motion they are joint laws.
+    """
+
+    def __init__(
+        self,
+        tree: TreeEngine,
+        mechanism: Mechanism,
+        laws: JointLaws,
+        state: JointState,
+        closing: Closing | None,
+        *,
+        moves: bool,
+    ) -> None:
+        self.tree, self._whole, self.laws, self.state = tree, mechanism, laws, state
+        self.closing, self._moves = closing, moves
+        nodes, bodies = len(tree.plan.left), len(tree.plan.parent)
+        self._opened, self.piece = np.zeros(nodes, np.int8), np.full(bodies + 1, -1, np.int64)
+        self.engine: Engine
+        self.pieces: Pieces
+        self.loads: Loads
+        self._springs: Springs
+        self._source: Springs | None = None  # of which they are a part
+        self._from: Loads | None = None  # the loads that were contracted
+        self.which: IntArray = np.zeros(0, np.int64)  # loops that are open on it; those within one piece stay closed
+
+    @property
+    def joints(self) -> int:
+        """How many joints are open."""
+        return len(self.pieces.body)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """A body for each open joint."""
+        return self.engine.mechanism
+
+    @property
+    def open_nodes(self) -> IntArray:
+        """Open nodes of the assembly tree, parents first."""
+        front = self.tree.front
+        return np.asarray(front.done[: int(front.count[DONE])])
+
+    def contract(self, loads: Loads) -> None:
+        """Make the tree of the clusters that are open now. O(k log n) for k of them and the loaded bodies.
+
+        With the same joints open as before it is the same: what is closed has not moved within.
+        """
+        tree, plan, m, nodes = self.tree, self.tree.plan, self._whole, self.open_nodes
+        body = np.sort(plan.body[nodes[plan.body[nodes] >= 0]]).astype(np.int64)
+        if loads is self._from and np.array_equal(body, self.pieces.body):
+            self.reload(loads)
+            return
+        self.pieces, small = make_pieces(m, plan, nodes, loads, (self.piece, self._opened))
+        compiled(contract)(m, plan, tree.state, small, self.pieces)
+        laws = make_part(self.laws, len(small.axis), len(small.parent))
+        compiled(take_part)(self.laws, plan, self.pieces, laws)
+        loops: LoopRows | None = None
+        if self.closing is not None:
+            loops, self.which = self.closing.contracted(small, self.pieces, loads)
+        if not self._moves:
+            laws.stops[0] = 0
+        self.engine = Engine(small, laws, self.state, loops, moves=self._moves)
+        if self.engine.has_stops:
+            self.engine.work.grip[:] = laws.grip
+        self.loads, self._from, self._source = piece_loads(self.pieces.bearer, len(small.parent)), loads, None
+        self.reload(loads)
+
+    def reload(self, loads: Loads) -> None:
+        """Forces, torques or armatures have other values, or forces act on other bodies."""
+        if loads is not self._from:
+            self.contract(loads)
+            return
+        s, dofs = self.tree.springs, self.pieces.dofs
+        if self._moves:
+            np.take(self.laws.tau, dofs, out=self.engine.laws.tau)
+        else:
+            if self._source is not s:
+                parts = {name: getattr(s, name)[dofs] for name in ("begin", "end", "given", "rotor")}
+                own = {"tau": self.engine.laws.tau, "armature": self.mechanism.armature}
+                self._springs, self._source = s._replace(**parts, **own), s
+            for name in ("given", "rotor", "tau", "armature"):
+                np.take(getattr(s, name), dofs, out=getattr(self._springs, name))
+        if len(loads.body):
+            compiled(load_pieces)(loads, self.pieces, self.loads)
+
+    def forget(self) -> None:
+        """Joints have moved within closed clusters."""
+        self._from = None
+
+    def borne(self, slot: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Which pieces bear points of loaded bodies, -1 = the ground, and where the points are in their frames."""
+        pose = self.pieces.pose[slot]
+        return self.pieces.bearer[slot], pose[:, 9:] + np.einsum("nij,nj->ni", pose[:, :9].reshape(-1, 3, 3), points)
+
+    def fits(self, loads: Loads) -> bool:
+        """Whether these are the loads that were contracted, perhaps with other values."""
+        return loads is self._from
+
+    # At rest
+
+    def solve(self, rate: float) -> None:
+        """Accelerations of the opened joints; those of the others are left alone. For `rate` see `Engine.solve`."""
+        self.engine.solve(self.loads, rate)
+
+    def march(self, course: Course, ties: Ties | tuple[()], rate: float) -> float:
+        """Take steps; see `rest_march`. Returns the energy of ties."""
+        of = self._from, self.pieces
+        energy = self.engine.march_from_rest(course, self.loads, self._springs, ties, rate, of)
+        self._write_back()
+        return energy
+
+    def _write_back(self) -> None:
+        """Torques and armatures of the opened joints, which potentials have changed."""
+        s, dofs = self.tree.springs, self.pieces.dofs
+        if len(s.kind):
+            s.tau[dofs], s.armature[dofs] = self._springs.tau, self._springs.armature
+
+
+# Forces of loops of a linkage in motion, as bound evaluations know them.
+#
+# On a contracted tree the closing frames are on rigid clusters; a loop within one of them is closed as it is, and
+# keeps the forces that it had when it moved last. Bound evaluations take the forces of loops for loads.
+
+
+class LoopForces:
+    """Forces of loops between bodies that are always among the loads; they turn along with these bodies."""
+
+    def __init__(self, closing: Closing) -> None:
+        self.closing = closing
+        self.force = np.zeros((2 * len(closing.body), 6))  # on the bodies of each, in their frames, moment first
+        self.bodies: IntArray = np.unique(closing.body[closing.body >= 0])
+        self.recorded = np.zeros((len(self.bodies), 6))  # by bodies, as records have them
+
+    def update(self, engine: Engine, linkage: ContractedLinkage | None, loads: Loads) -> None:
+        """Take over the forces that an engine, of a contracted linkage perhaps, has found."""
+        found = engine.loop_forces()
+        if linkage is None:
+            self.force[:] = found
+            return
+        ends = (2 * linkage.which[:, None] + np.arange(2)).ravel()
+        body = self.closing.body.ravel()[ends]
+        pose = linkage.pieces.pose[np.where(body >= 0, loads.slot[body], 0)]
+        R, p = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:]
+        moment = found[:, :3] - np.cross(p, found[:, 3:])
+        self.force[ends] = np.concatenate(
+            [np.einsum("nji,nj->ni", R, moment), np.einsum("nji,nj->ni", R, found[:, 3:])], axis=1
+        )
+
+    @property
+    def sums(self) -> FloatArray:
+        """(k, 6) the forces by bodies."""
+        out, body = np.zeros_like(self.recorded), self.closing.body.ravel()
+        np.add.at(out, np.searchsorted(self.bodies, body[body >= 0]), self.force[body >= 0])
+        return out
+
+    def record(self) -> list[int]:
+        """Bodies with other forces than records have; records are expected to follow."""
+        now = self.sums
+        changed = (now != self.recorded).any(axis=1)
+        self.recorded = now
+        return [int(b) for b in self.bodies[changed]]
+
+    @contextmanager
+    def among(self, loads: Loads, recorded: bool = False) -> Iterator[None]:
+        """Let the forces of the loops, or those that records have, be among the loads for a while."""
+        at, sums = loads.first[loads.slot[self.bodies] + 1] - 1, self.recorded if recorded else self.sums
+        loads.moment[at], loads.force[at] = sums[:, :3], sums[:, 3:]
+        try:
+            yield
+        finally:
+            loads.moment[at], loads.force[at] = 0.0, 0.0

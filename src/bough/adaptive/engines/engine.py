@@ -1,0 +1,293 @@
+"""A linkage, whole or contracted: a mechanism with joint laws, loops and working space, solved and stepped in O(n).
+
+Quasi-statics is dynamics whose velocities are zero after every step: a step of pseudo-time h from rest is a
+semi-implicit step of dt = sqrt(h), q += dt (dt qdd) = h qdd. So one engine serves both, and friction and limits act at
+rest as they do in motion (`stops`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bough.adaptive.compiled import compiled
+from bough.adaptive.engines.layout import JointLaws, JointState, SweepWork, make_work
+from bough.adaptive.engines.loops import LoopRows, no_loops
+from bough.adaptive.engines.rest import Course, RestLinkage, make_trial, no_pieces, rest_march, rest_solve
+from bough.adaptive.engines.steps import march_euler, march_momentum, march_rk4, march_stage
+from bough.adaptive.engines.stops import accelerations_now, loop_forces, settle, weld
+from bough.adaptive.engines.sweeps import (
+    from_momenta,
+    joint_energies,
+    joint_forces,
+    kinetic_energy,
+    mark_needs,
+    motion_product,
+    tally,
+    transmit,
+    world_poses,
+)
+from bough.adaptive.tree.contract import Loads
+from bough.adaptive.tree.springs import Springs
+from bough.joints import Mechanism
+from bough.types import FloatArray, IntArray
+
+LONG = 1e9  # s: a step in which velocities are projected and gaps of loops stay
+INTEGRATORS = {"semi_implicit": march_euler, "rk4": march_rk4, "momentum": march_momentum}
+
+
+class Engine:
+    """Solutions and steps of one tree of rigid bodies, whose state is shared by all engines of a simulation.
+
+    `force` (N, 6) are forces on bodies in their frames, where others share them. `moves` says whether there may be
+    velocities; without, only friction and limits need their working space.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        laws: JointLaws,
+        state: JointState,
+        loops: LoopRows | None = None,
+        *,
+        moves: bool = True,
+        force: FloatArray | None = None,
+    ) -> None:
+        self.mechanism, self.laws, self.state, self._force = mechanism, laws, state, force
+        self.has_stops = bool(laws.stops[0])  # friction or limits
+        self.has_loops = loops is not None and len(loops.loop) > 0
+        self._moves = moves or self.has_stops
+        bodies, dofs = len(mechanism.parent), len(mechanism.axis)
+        # friction and stops go through the same sweeps as loops, whether there are any
+        self.loops: LoopRows = loops if loops is not None else no_loops(bodies if self.has_stops else 0, dofs)
+        self._rows: LoopRows | tuple[()] = self.loops if self.has_loops or self.has_stops else ()  # as kernels see it
+        self._loaded: Loads | None = None
+        self._trial: Any = None
+        self.fresh = self.has_stops  # whether what friction and stops do is not known from a step before
+        self._is_implicit = bool(self.has_stops or laws.damping.any() or laws.stiffness.any())
+        self._steps: tuple[float, Mechanism, Mechanism] | None = None  # size, and the mechanism with it
+        self.stop_torques: FloatArray | None = None  # (n,) of friction and limits, where they act at rest
+
+    @cached_property
+    def work(self) -> SweepWork:
+        """Working space, made when it is first needed."""
+        sizes = len(self.mechanism.parent), len(self.mechanism.axis)
+        return make_work(*sizes, self._moves, self.has_loops, self._force)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of its working space."""
+        work = self.work if "work" in self.__dict__ else ()
+        return sum(a.nbytes for a in {id(a): a for a in (*work, *self.loops)}.values())
+
+    def state_of_stops(self) -> dict[str, Any]:
+        """What friction and stops did lately, for a checkpoint."""
+        return {"grip": self.work.grip, "held": self.work.held, "fresh": self.fresh}
+
+    def restore_stops(self, state: dict[str, Any]) -> None:
+        """What `state_of_stops` gave."""
+        self.work.grip[:], self.work.held[:], self.fresh = state["grip"], state["held"], state["fresh"]
+
+    def load(self, loads: Loads) -> None:
+        """Other bodies may be under forces."""
+        if loads is not self._loaded:
+            if self._loaded is not None or len(loads.body):
+                if self._force is None:
+                    self.work.force[:] = 0.0
+                compiled(mark_needs)(self.mechanism, loads, self.work)
+            self._loaded = loads
+
+    # At rest
+
+    def solve(self, loads: Loads, rate: float | None = None) -> None:
+        """Accelerations at rest. With a rate, loops are held, and close that share of their gaps by h; their forces
+        stay on their bodies. About 0.2 us a joint."""
+        self.load(loads)
+        compiled(rest_solve)(self._at_rest(loads, rate), 0.0)
+
+    def solve_with_stops(self, loads: Loads, h: float, rate: float) -> None:
+        """Accelerations of a step of pseudo-time h from rest with friction and limits; `stop_torques` are what these
+        exert."""
+        self.load(loads)
+        compiled(rest_solve)(self._at_rest(loads, rate, h), h)
+        found, self.stop_torques = self.state.qdd.copy(), self.work.grip.copy()
+        self.solve(loads, rate)
+        self.state.qdd[:] = found  # a joint that is held is held exactly
+
+    def has_limits_within(self, distance: float) -> bool:
+        """Whether a joint is nearer to a limit than this, or beyond it."""
+        at, lower, upper = self._limits
+        x = self.state.q[at]
+        return bool(((x < lower + distance) | (x > upper - distance)).any())
+
+    @cached_property
+    def _limits(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Coordinates with limits, and these."""
+        e = self.laws
+        k = np.flatnonzero(np.isfinite(e.lower) | np.isfinite(e.upper))
+        return e.place[k], e.lower[k], e.upper[k]
+
+    def _at_rest(self, loads: Loads, rate: float | None, h: float = 0.0, *others: Any) -> RestLinkage:
+        """All that kernels work on; with h friction and limits of a step of that size, else their torques if there are
+        any. Without springs, pieces and a trial where accelerations are all that is needed."""
+        tau = self.laws.tau if self.stop_torques is None or h else self.laws.tau + self.stop_torques
+        springs, *rest = others or [()] * 5
+        closes, stops = rate is not None and self.has_loops, h > 0.0 and self.has_stops
+        rows: Any = self.loops if closes or stops else ()
+        share = np.zeros(2) if rate is None else np.array([rate * h, rate])
+        laws: Any = (self.laws, self.implicit(0.0)[1]) if stops else ((), ())
+        own = self.mechanism, self.state, tau, loads, self.work
+        return RestLinkage(*own, springs, rows, share, *laws, *rest)
+
+    def march_from_rest(
+        self, course: Course, loads: Loads, springs: Springs, ties: Any, rate: float, of: Any = None
+    ) -> float:
+        """Take steps; see `rest_march`. Returns the energy of ties. `of` are the loads and pieces of a contraction."""
+        given, pieces = of or (loads, no_pieces())
+        if self._trial is None:
+            self._trial = make_trial(self.mechanism, len(self.state.q), len(self.state.qdd))
+        self.load(loads)
+        linkage = self._at_rest(loads, rate, course.h, springs, ties, given, pieces, self._trial)
+        return float(compiled(rest_march)(linkage, course))
+
+    def power(self) -> float:
+        """qdd' M qdd of the solution at rest found last: the rate of descent, tau' qdd. O(n); NaN before the first."""
+        if self._loaded is None:
+            return math.nan
+        s, w = self.state, self.work
+        return float(compiled(motion_product)(self.mechanism, s.qdd, s.qdd, w.X, *np.zeros((2, len(w.a), 6))))
+
+    def energies(self) -> FloatArray:
+        """M_kk qdd_k^2 of each degree of freedom (n,) in the solution found last, the least first. O(n log n)."""
+        m, out = self.mechanism, np.empty(len(self.mechanism.axis))
+        compiled(joint_energies)(m, self.state.qdd, self.work.X, np.empty((len(m.parent), 10)), out)
+        return np.sort(out)
+
+    def forces_at_rest(self, bodies: IntArray) -> FloatArray:
+        """(k, 6) forces on some primitives through their joints in the solution at rest found last, in their frames."""
+        out = np.zeros((len(bodies), 6))
+        compiled(joint_forces)(self.work, bodies.astype(np.int64), out)
+        return out
+
+    # At rest and in motion
+
+    def product(self, x: FloatArray, y: FloatArray) -> float:
+        """x' M y of two motions (nv,) at q. O(n)."""
+        X, a, b = np.zeros((len(self.mechanism.parent), 12)), *np.zeros((2, len(self.mechanism.parent), 6))
+        compiled(world_poses)(self.mechanism, self.state.q, X, np.zeros_like(X))
+        return float(compiled(motion_product)(self.mechanism, x, y, X, a, b))
+
+    def poses(self, bodies: IntArray) -> FloatArray:
+        """(k, 12) R and p in the world of the laid frames of some primitives. O(n)."""
+        out = np.zeros((len(self.mechanism.parent), 12))
+        compiled(world_poses)(self.mechanism, self.state.q, np.zeros((len(out), 12)), out)
+        return out[bodies]
+
+    # In motion
+
+    def implicit(self, h: float) -> tuple[Mechanism, Mechanism]:
+        """The mechanism with the armature of springs and dampers in a step of h, and that without gravity."""
+        if self._steps is None or self._steps[0] != h:
+            m = with_armature(self.mechanism, self.laws, h) if self._is_implicit else self.mechanism
+            self._steps = h, m, m._replace(gravity=np.zeros(3))
+        return self._steps[1:]
+
+    def march(self, loads: Loads, integrator: str, h: float, steps: int) -> int:
+        """Take steps; returns how many are left before one that diverges."""
+        self.load(loads)
+        if self.fresh and integrator != "semi_implicit":
+            self.accelerate(loads, h)
+        self.fresh = False
+        pair = self.implicit(0.0 if integrator == "rk4" else h)
+        march = compiled(INTEGRATORS[integrator])
+        left = int(march(pair, self.state, self.laws, loads, self.work, self._rows, h, steps))
+        if left:
+            self.work.grip[:] = 0.0  # of a step that was no motion
+        return left
+
+    def march_stage(self, loads: Loads, h: float, stage: int) -> bool:
+        """Take one of the four stages of a step of fourth order; False where the step diverges, and is undone."""
+        self.load(loads)
+        if self.fresh:
+            self.accelerate(loads, h)
+        self.fresh, pair = False, self.implicit(0.0)
+        left = compiled(march_stage)(pair, self.state, self.laws, loads, self.work, self._rows, h, stage)
+        if left:
+            self.work.grip[:] = 0.0
+        return not left
+
+    @property
+    def diverged(self) -> int:
+        """The place in v of the degree of freedom that diverged."""
+        return int(self.mechanism.v_index[int(self.work.u[0])])
+
+    def accelerate(self, loads: Loads, h: float, lead: float = 0.0) -> None:
+        """Accelerations here and now, with loops, and friction and limits as in a step of h; with `lead` springs and
+        dampers are implicit in a step of that size."""
+        self.load(loads)
+        pair, own = self.implicit(lead), (self.state, self.laws, loads, self.work, self._rows)
+        compiled(accelerations_now)(*pair, *own, lead, h)
+
+    def accelerate_unchanged(self, loads: Loads, h: float, lead: float) -> None:
+        """The same, with what friction and stops remember left as it was."""
+        kept = self.work.grip.copy(), self.work.held.copy()
+        self.accelerate(loads, h, lead)
+        self.work.grip[:], self.work.held[:] = kept
+
+    def accelerate_with_known_stops(self, loads: Loads, h: float) -> None:
+        """Accelerations in a step of h with friction and stops as they were lately, and loops as `loads` say."""
+        e, m = self.laws, self.implicit(h)[0]
+        if self.has_stops:
+            e = e._replace(tau=e.tau + e.grip, stops=np.zeros(1, np.int8))
+            m = m._replace(armature=m.armature + e.weld)
+        self.load(loads)
+        compiled(march_euler)((m, m), self.state, e, loads, self.work, (), h, 0)
+
+    def publish_stops(self) -> None:
+        """Let bound evaluations know what friction and stops do in the solution found last."""
+        compiled(weld)(self.laws, self.work)
+
+    def loop_forces(self) -> FloatArray:
+        """(2 c, 6) on the bodies of its loops, in their frames, as they were found last."""
+        out = np.zeros((2 * len(self.loops.body), 6))
+        compiled(loop_forces)(self.loops, out)
+        return out
+
+    def kinetic_energy(self) -> float:
+        """Of bodies and rotors, J."""
+        return float(compiled(kinetic_energy)(self.mechanism, self.state, self.laws, self.work))
+
+    def tally(self) -> FloatArray:
+        """(9,) kinetic, gravity's and springs' energy, and momentum [linear, angular] about the world's origin."""
+        out = np.zeros(9)
+        compiled(tally)(self.mechanism, self.state, self.laws, self.work, out)
+        return out
+
+    def transmitted(self, loads: Loads) -> FloatArray:
+        """(N, 6) forces on bodies through their joints, in their frames, at the accelerations found last."""
+        self.load(loads)
+        compiled(transmit)(self.mechanism, self.state, loads, self.work)
+        return self.work.momentum
+
+    def velocities_from(self, rotors: FloatArray) -> None:
+        """Let the bodies have the momenta in `work.momentum`, and the rotors these (n,)."""
+        s, w = self.state, self.work
+        w.u[:] = rotors
+        compiled(from_momenta)(self.implicit(0.0)[1], s, w)
+        at = self.mechanism.v_index
+        s.v[at] = s.qdd[at]
+        self.close_rates()
+
+    def close_rates(self) -> None:
+        """Take away velocities that open loops: the projection in the mass metric."""
+        if self.has_loops:
+            e = self.laws._replace(stops=np.zeros(1, np.int8))
+            compiled(settle)(self.implicit(0.0)[1], self.state, e, self.work, self.loops, LONG, 1.0)
+
+
+def with_armature(m: Mechanism, e: JointLaws, h: float) -> Mechanism:
+    """m with what implicit springs and dampers add to its rotors in a step of h."""
+    return m._replace(armature=e.rotor + h * e.damping + h * h * e.stiffness)

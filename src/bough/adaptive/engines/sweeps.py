@@ -1,0 +1,365 @@
+"""The articulated-body algorithm (Featherstone 1983; McMillan & Orin 1995) on a linkage, whole or contracted, in O(n).
+
+At rest there is no velocity bias, and loops may be held (`loops`). With velocities, the same sweeps find velocities
+from momenta: with bodies at rest, without gravity, and momenta in place of forces, the accelerations that come out are
+the velocities that these momenta give, (M + rotors) v = J' h. So joints are locked: internal impulses leave momenta as
+they are, and the tree with fewer joints finds the velocities nearest to those before in the mass metric.
+"""
+
+from __future__ import annotations
+
+from bough.adaptive.engines.layout import JointLaws, JointState, SweepWork
+from bough.adaptive.engines.loops import add_row_forces, add_rows, begin_rows, close_loops, closing_forces, hand_rows
+from bough.adaptive.tree.blocks import ZERO6
+from bough.adaptive.tree.contract import Loads, load_body
+from bough.adaptive.tree.layout import ZERO3, compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.tree.passes import FAR
+from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.dynamics.aba import accelerate, eliminate, start_body
+from bough.dynamics.articulated import inertia_to_parent, split_freedom
+from bough.joints import (
+    Mechanism,
+    along,
+    by_freedom,
+    difference_joint,
+    force_to_parent,
+    freedom,
+    integrate_joint,
+    joint_rate,
+    motion_to_body,
+    move_joint,
+    rigid_freedom,
+    rigid_to_parent,
+    turn_to_body,
+)
+from bough.spatial import (
+    add6,
+    articulated,
+    articulated_times,
+    dot6,
+    get3,
+    get6,
+    get9,
+    get10,
+    get21,
+    join,
+    put6,
+    put9,
+    put10,
+    put21,
+    rigid_add,
+    rigid_times,
+    rotate,
+    scale6,
+    sub6,
+)
+from bough.types import Rows, Scalar, Workspace
+
+# Where bodies are, and forces on them
+
+
+@kernel
+def mark_needs(m: Mechanism, loads: Loads, w: SweepWork) -> None:
+    """Find the bodies whose orientation in the world a step must know."""
+    w.needs[:] = 0
+    for k in range(len(loads.body)):
+        i = loads.body[k] if loads.along[k] > loads.first[k] else -1
+        while i >= 0 and w.needs[i] == 0:
+            w.needs[i] = 1
+            i = m.parent[i]
+
+
+@loop_kernel
+def orient(m: Mechanism, w: Workspace, i: int) -> None:
+    """The world's axes in body i's frame, from its parent's."""
+    E = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+    if m.parent[i] >= 0:
+        E = get9(w.E, m.parent[i])
+    x = turn_to_body(m, w.X, i, (E[0], E[1], E[2]))
+    y = turn_to_body(m, w.X, i, (E[3], E[4], E[5]))
+    z = turn_to_body(m, w.X, i, (E[6], E[7], E[8]))
+    # Row j of E is the j-th axis of the world in the body: E is the rotation of the body in the world.
+    put9(w.E, i, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
+
+
+@inlined
+@loop_kernel
+def place_body(m: Mechanism, q: Rows, loads: Loads, w: SweepWork, i: int) -> None:
+    """The motion of joint i, and world forces on its body, in its frame."""
+    move_joint(m, q, i, w.X)
+    if w.needs[i] == 1:
+        orient(m, w, i)
+    k = loads.slot[i]
+    if k >= 0:
+        load_body(w.force, loads, k, get9(w.E, i))
+
+
+@loop_kernel
+def outward(m: Mechanism, q: Rows, loads: Loads, w: SweepWork) -> None:
+    """Joint motions, and world forces in body frames."""
+    for i in range(len(m.parent)):
+        place_body(m, q, loads, w, i)
+
+
+@loop_kernel
+def world_poses(m: Mechanism, q: Rows, X: Rows, out: Rows) -> None:
+    """The pose of every body's frame in the world."""
+    for i in range(len(m.parent)):
+        move_joint(m, q, i, X)
+        pose = primitive_pose(m, X, i)
+        if m.parent[i] >= 0:
+            pose = compose(get_pose(out, m.parent[i]), pose)
+        put_pose(out, i, pose)
+
+
+# At rest: `lp` are the rows of loops, or () where there are none, which the compiler leaves out
+
+
+@loop_kernel
+def outward_at_rest(m: Mechanism, q: Rows, loads: Loads, w: SweepWork) -> None:
+    """Joint motions, world forces in body frames, and the inertias to begin with."""
+    for i in range(len(m.parent)):
+        place_body(m, q, loads, w, i)
+        put21(w.IA, i, articulated(get10(m.inertia, i), 0.0))
+        put6(w.pA, i, scale6(-1.0, get6(w.force, i)))
+
+
+@loop_kernel
+def inward(m: Mechanism, tau: Rows, w: Workspace, lp: Workspace) -> None:
+    """Eliminate joints and loops from the tips to the ground."""
+    N = len(m.parent)
+    if len(lp) > 0:
+        begin_rows(lp)
+    for i in range(N - 1, -1, -1):
+        if len(lp) > 0:
+            close_loops(w, lp, i, i, ZERO6)
+        IA, pA = get21(w.IA, i), get6(w.pA, i)
+        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
+            D, W, IA = split_freedom(m, k, IA)
+            u = tau[k] - along(m, k, pA)
+            put6(w.W, k, W)
+            w.u[k] = u / D
+            if len(lp) > 0:
+                add_rows(m, lp, k, u, D, W, i)
+            pA = add6(pA, scale6(u, W))
+        inertia_to_parent(m, i, IA, w)
+        p = m.parent[i]
+        if p >= 0:
+            put6(w.pA, p, add6(get6(w.pA, p), force_to_parent(m, w.X, i, pA)))
+        if len(lp) > 0:
+            hand_rows(m, w, lp, i)
+    if len(lp) > 0:
+        close_loops(w, lp, N, -1, join(ZERO3, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
+
+
+@loop_kernel
+def outward_accelerations(m: Mechanism, force: Rows, qdd: Rows, w: Workspace, lp: Workspace) -> None:
+    """Joint accelerations, and forces of loops, which are added to `force`, from the ground to the tips."""
+    g = (-m.gravity[0], -m.gravity[1], -m.gravity[2])
+    if len(lp) > 0:
+        closing_forces(lp, len(m.parent), -1, join(ZERO3, g))
+    for i in range(len(m.parent)):
+        p = m.parent[i]
+        if p >= 0:
+            a = motion_to_body(m, w.X, i, get6(w.a, p))
+        else:
+            a = join(ZERO3, turn_to_body(m, w.X, i, g))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            x = w.u[k] - dot6(get6(w.W, k), a)
+            if len(lp) > 0:
+                x = add_row_forces(lp, i, k, k - m.dof[i], x)
+            qdd[m.v_index[k]] = x
+            a = add6(a, freedom(m, k, x))
+        put6(w.a, i, a)
+        if len(lp) > 0:
+            closing_forces(lp, i, i, a)
+    if len(lp) > 0:
+        for r in range(len(lp.loop)):
+            for side in range(2):
+                i = lp.body[lp.loop[r], side]
+                if i >= 0:
+                    put6(force, i, add6(get6(force, i), scale6(lp.lam[r], get6(lp.wrench, 2 * r + side))))
+
+
+@kernel
+def joint_forces(w: SweepWork, bodies: Rows, out: Rows) -> None:
+    """IA a + pA of some bodies: what their joints exert on them."""
+    for k in range(len(bodies)):
+        i = bodies[k]
+        put6(out, k, add6(articulated_times(get21(w.IA, i), get6(w.a, i)), get6(w.pA, i)))
+
+
+@kernel
+def plain_move(m: Mechanism, q: Rows, qdd: Rows, h: float) -> None:
+    """Move every joint by h qdd."""
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, q, qdd, h, q)
+
+
+@loop_kernel
+def turn_of(m: Mechanism, qdd: Rows, turn: float) -> Scalar:
+    """The largest joint acceleration, by the largest turn or distance that a step may have."""
+    most = 0.0
+    for k in range(len(m.axis)):
+        x = abs(qdd[m.v_index[k]]) / (turn if m.axis[k] <= 2 else FAR)
+        most = x if not x <= most else most
+    return most
+
+
+@loop_kernel
+def motion_product(m: Mechanism, x: Rows, y: Rows, X: Rows, a: Rows, b: Rows) -> Scalar:
+    """x' M y: the sum over bodies of a' I b, relative to the ground, and that of the rotors; a and b are scratch."""
+    total = 0.0
+    for i in range(len(m.parent)):
+        s, t = ZERO6, ZERO6
+        if m.parent[i] >= 0:
+            s = motion_to_body(m, X, i, get6(a, m.parent[i]))
+            t = motion_to_body(m, X, i, get6(b, m.parent[i]))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            v = m.v_index[k]
+            total += m.armature[k] * x[v] * y[v]
+            s, t = add6(s, freedom(m, k, x[v])), add6(t, freedom(m, k, y[v]))
+        put6(a, i, s)
+        put6(b, i, t)
+        total += dot6(s, rigid_times(get10(m.inertia, i), t))
+    return total
+
+
+@kernel
+def joint_energies(m: Mechanism, qdd: Rows, X: Rows, Ic: Rows, out: Rows) -> None:
+    """M_kk qdd_k^2 of each degree of freedom k; Ic is scratch: what each body carries, as one rigid body."""
+    for i in range(len(m.parent)):
+        put10(Ic, i, get10(m.inertia, i))
+    for i in range(len(m.parent) - 1, -1, -1):
+        I, p = get10(Ic, i), m.parent[i]
+        for k in range(m.dof[i], m.dof[i + 1]):
+            out[k] = (along(m, k, rigid_freedom(m, k, I)) + m.armature[k]) * qdd[m.v_index[k]] ** 2
+        if p >= 0:
+            put10(Ic, p, rigid_add(get10(Ic, p), rigid_to_parent(m, X, i, I)))
+
+
+# With velocities
+
+
+@kernel
+def effort(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lead: float) -> None:
+    """w.u: torques, springs as they will be stretched after `lead`, dampers, and friction and stops as before."""
+    for i in range(len(m.parent)):
+        if e.sprung[i] == 1:
+            difference_joint(m, i, s.rest, s.q, s.stretch)
+        for k in range(m.dof[i], m.dof[i + 1]):
+            x = w.rate[k]
+            w.u[k] = e.tau[k] - e.damping[k] * x
+            if e.stops[0] == 1:
+                w.u[k] += w.grip[k]
+            if e.sprung[i] == 1:
+                w.u[k] -= e.stiffness[k] * (s.stretch[m.v_index[k]] + lead * x)
+
+
+@kernel
+def accelerations(m: Mechanism, s: JointState, force: Rows, w: SweepWork) -> None:
+    """s.qdd from w.u, w.rate, w.X and forces on bodies in their frames."""
+    for i in range(len(m.parent)):
+        start_body(m, i, w)
+        put6(w.pA, i, sub6(get6(w.pA, i), get6(force, i)))
+    for i in range(len(m.parent) - 1, -1, -1):
+        eliminate(m, i, w)
+    for i in range(len(m.parent)):
+        accelerate(m, i, s.qdd, w)
+
+
+@loop_kernel
+def solve(m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lead: float) -> None:
+    """Joint accelerations; with `lead` those of an implicit step of springs and dampers, whose armature m then has."""
+    by_freedom(m, s.v, w.rate)
+    outward(m, s.q, loads, w)
+    effort(m, s, e, w, lead)
+    accelerations(m, s, w.force, w)
+
+
+@loop_kernel
+def from_momenta(m: Mechanism, s: JointState, w: SweepWork) -> None:
+    """s.qdd: the velocities that w.momentum, and those of rotors w.u, give. m has no gravity."""
+    for k in range(len(m.axis)):
+        w.rate[k] = 0.0
+    for i in range(len(m.parent)):
+        move_joint(m, s.q, i, w.X)
+    accelerations(m, s, w.momentum, w)
+
+
+@kernel
+def velocities(m: Mechanism, s: JointState, w: SweepWork) -> None:
+    """w.a: the velocity of each body in its frame; w.X is filled."""
+    by_freedom(m, s.v, w.rate)
+    for i in range(len(m.parent)):
+        move_joint(m, s.q, i, w.X)
+        v = joint_rate(m, i, w.rate)
+        if m.parent[i] >= 0:
+            v = add6(v, motion_to_body(m, w.X, i, get6(w.a, m.parent[i])))
+        put6(w.a, i, v)
+
+
+@loop_kernel
+def kinetic_energy(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork) -> Scalar:
+    """Of bodies and rotors; w.a is filled."""
+    velocities(m, s, w)
+    total = 0.0
+    for i in range(len(m.parent)):
+        v = get6(w.a, i)
+        total += dot6(v, rigid_times(get10(m.inertia, i), v))
+    for k in range(len(m.axis)):
+        total += e.rotor[k] * w.rate[k] * w.rate[k]
+    return 0.5 * total
+
+
+@loop_kernel
+def tally(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, out: Rows) -> None:
+    """out (9,): kinetic, gravity's and springs' energy, then momentum [linear, angular] about the world's origin."""
+    out[0] = kinetic_energy(m, s, e, w)
+    world_poses(m, s.q, w.X, w.P)
+    g = m.gravity
+    for i in range(len(m.parent)):
+        I = get10(m.inertia, i)
+        R, p = get_pose(w.P, i)
+        h = rotate(R, (I[6], I[7], I[8]))
+        for j in range(3):
+            out[1] -= g[j] * (I[9] * p[j] + h[j])
+        if e.sprung[i] == 1:
+            difference_joint(m, i, s.rest, s.q, s.stretch)
+            for k in range(m.dof[i], m.dof[i + 1]):
+                out[2] += 0.5 * e.stiffness[k] * s.stretch[m.v_index[k]] ** 2
+        put6(w.pA, i, rigid_times(I, get6(w.a, i)))
+    for i in range(len(m.parent) - 1, -1, -1):
+        f, above = force_to_parent(m, w.X, i, get6(w.pA, i)), m.parent[i]
+        if above >= 0:
+            put6(w.pA, above, add6(get6(w.pA, above), f))
+        else:
+            for j in range(3):
+                out[3 + j] += f[3 + j]
+                out[6 + j] += f[j]
+
+
+@loop_kernel
+def transmit(m: Mechanism, s: JointState, loads: Loads, w: SweepWork) -> None:
+    """w.momentum: the force on each body through its joint, in its frame, at accelerations s.qdd (inverse dynamics)."""
+    by_freedom(m, s.v, w.rate)
+    outward(m, s.q, loads, w)
+    g = m.gravity
+    for i in range(len(m.parent)):
+        start_body(m, i, w)
+        put6(w.pA, i, sub6(get6(w.pA, i), get6(w.force, i)))
+        if m.parent[i] >= 0:
+            a = add6(get6(w.a, m.parent[i]), join((0.0, 0.0, 0.0), get3(w.b, i)))
+            a = motion_to_body(m, w.X, i, a)
+        else:
+            a = join((0.0, 0.0, 0.0), turn_to_body(m, w.X, i, (-g[0], -g[1], -g[2])))
+        a = add6(a, get6(w.c, i))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            a = add6(a, freedom(m, k, s.qdd[m.v_index[k]]))
+        put6(w.a, i, a)
+        put6(w.momentum, i, add6(rigid_times(get10(m.inertia, i), a), get6(w.pA, i)))
+    for i in range(len(m.parent) - 1, -1, -1):
+        above = m.parent[i]
+        if above >= 0:
+            f = force_to_parent(m, w.X, i, get6(w.momentum, i))
+            put6(w.momentum, above, add6(get6(w.momentum, above), f))

@@ -1,0 +1,145 @@
+"""Steps with velocities, of all joints or of the active region."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bough.adaptive.engines.engine import INTEGRATORS, Engine
+from bough.adaptive.engines.rest import MAX_PARTS
+from bough.adaptive.motion.solver import MotionSolver
+from bough.adaptive.stats import Cost
+from bough.adaptive.stepper import Stepper
+from bough.adaptive.tree.contract import Loads
+from bough.errors import NumericalError, SettingError, unknown_option
+
+OPEN = 1e-3  # m or rad by which loops may be open where a motion begins
+
+
+class MotionStepper(Stepper):
+    """Steps with velocities."""
+
+    solver: MotionSolver
+
+    def __init__(self, solver: MotionSolver, max_turn: float | None, integrator: str) -> None:
+        super().__init__(solver, max_turn)
+        if integrator not in INTEGRATORS:
+            raise unknown_option(f"there is no integrator {integrator!r}", integrator, INTEGRATORS)
+        self.integrator = integrator
+        self.load: Callable[[], object] | None = None  # sets forces at the later stages of a step of fourth order
+        self.is_checked = False  # whether loops are closed, and velocities keep them so
+
+    def restart(self, moved: bool = True) -> None:
+        """Configuration or velocities were set, or only gravity: nothing is known of the region."""
+        solver, began = self.solver, self.solver.region.begun
+        solver.region.forget()
+        self.is_checked = self.is_checked and not moved
+        if solver.method == "auto" and moved:
+            solver.selector.restart(on_tree=True, wait=0)
+        elif began:
+            solver.selector.upset()
+
+    def loops_changed(self) -> None:
+        """Other loops are held: velocities may open them."""
+        self.restart()
+
+    def _advance(self, most: int, h: float) -> int:
+        solver, region = self.solver, self.solver.region
+        if not self.is_checked:
+            self._check_loops()
+        lead = 0.0 if self.integrator == "rk4" else h
+        if solver.is_exact or not region.ready(lead, keep=self.load is not None):
+            engine, loads, n = solver.engine, solver.inputs.forces.loads(), most
+            if not solver.is_exact:
+                n = max(1, min(most, solver.selector.wait))
+                region.forget()
+            if self.max_turn is not None:
+                n = min(n, region.interval.every)
+            solver.cost = Cost("full")
+            done = n - self._march(engine, loads, h, n)
+            solver.selector.wait -= done
+        else:
+            engine, n = region.engine, min(most, region.left)
+            solver.cost = Cost("adaptive")
+            done = n - (self._march(engine, region.linkage.loads, h, n) if region.joints else 0)
+            region.age += done
+        if n > done == 0:
+            raise self._diverged(engine, h)
+        return done
+
+    def _check_loops(self) -> None:
+        """Leave of a velocity that was given what keeps loops closed; refuse a place in which they are open."""
+        solver = self.solver
+        if solver.closures is not None:
+            name, gap = solver.closures.widest(solver.poses(solver.closures.bodies))
+            if not gap <= OPEN:
+                raise SettingError(
+                    f"the loop {name} is open by {gap:.3g} m or rad: a motion begins with closed loops, as "
+                    f'bough.close_loops(model, q).q has them, or goes without=["closures"]'
+                )
+            if solver.motion.v.any():
+                solver.engine.close_rates()
+                solver.region.forget()
+        self.is_checked = True
+
+    def _march(self, engine: Engine, loads: Loads, h: float, n: int) -> int:
+        """n steps, each in as many parts as keep joints from turning by more than `max_turn` in one; returns how many
+        are left before one that diverges."""
+        parts = 1
+        if self.max_turn is not None:
+            m = engine.mechanism
+            fastest = float(np.abs(self.solver.motion.v[m.v_index[m.axis <= 2]]).max(initial=0.0))
+            parts = max(1, math.ceil(min(h * fastest / self.max_turn, MAX_PARTS) - 1e-9))
+            self.cuts += (parts - 1) * n
+        if self.load is not None and self.integrator == "rk4":
+            return 0 if self._stages(h / parts, parts, self.load) else 1
+        left = engine.march(loads, self.integrator, h / parts, n * parts)
+        return -(-left // parts)
+
+    def _stages(self, h: float, parts: int, load: Callable[[], object]) -> bool:
+        """One step of fourth order in parts, forces set at every stage but the first; False where it diverges."""
+        before, began = self._snapshot(), self.time
+        try:
+            for part in range(parts):
+                for stage, at in enumerate((0.0, 0.5, 0.5, 1.0)):
+                    if part or stage:
+                        self.time = began + (part + at) * h
+                        load()
+                    if not self._stage(h, stage):
+                        self._put_back(before)
+                        return False
+        except BaseException:
+            self._put_back(before)
+            raise
+        finally:
+            self.time = began
+        return True
+
+    def _stage(self, h: float, stage: int) -> bool:
+        """One stage under the forces as they are now."""
+        solver, loads = self.solver, self.solver.inputs.forces.loads()
+        if solver.cost.method == "full":
+            return solver.engine.march_stage(loads, h, stage)
+        linkage = solver.region.linkage
+        linkage.reload(loads)
+        return linkage.engine.march_stage(linkage.loads, h, stage)
+
+    def _diverged(self, engine: Engine, h: float) -> NumericalError:
+        name = self.solver.inputs.model.dof_names[engine.diverged]
+        return NumericalError(
+            f"the motion diverges in step {self.steps + 1}, at t = {self.time:.6g} s, first at {name!r}: take steps "
+            f"smaller than {h:g} s, or another integrator; the state is that before the step"
+        )
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, for a checkpoint."""
+        options = {"max_turn": self.max_turn, "integrator": self.integrator}
+        return super().state() | {"options": options, "is_checked": self.is_checked}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What `state` gave."""
+        super().restore(state)
+        self.is_checked = state["is_checked"]

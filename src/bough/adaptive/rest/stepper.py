@@ -1,0 +1,549 @@
+"""Steps from rest: joints move by h qdd, on the tree or by all joints as the cost model says."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.adaptive.cost import LOOK_COST, WARM_COST
+from bough.adaptive.engines.rest import BRAKED, CALM, MAX_PARTS, NOT_FINITE, TOO_FAR, make_course
+from bough.adaptive.rest.solver import RestSolver
+from bough.adaptive.restraints import Restraints
+from bough.adaptive.stats import Cost
+from bough.adaptive.stepper import Stepper
+from bough.adaptive.tree.engine import NO_LIMIT
+from bough.adaptive.tree.front import FULL_TIER, LINEAR_TIER, OPENED
+from bough.adaptive.tree.passes import FAR
+from bough.errors import ModelError, NumericalError, SettingError
+from bough.types import FloatArray
+
+SLOWEST = 1e-6  # share of the gap of a loop that a step must close at least
+OFTEN, SELDOM = 2, 16  # full steps under forces that change before each: the first are checked, then one of so many
+ROUNDING = 1e-12  # of the energy
+REST_SHARE = 1e-9  # of the energy: steps that can lose no more are at rest
+CHECKED = 32  # steps on the paper's tree of which one is checked, where joints catch up
+STILL = 1e-11  # rad or m by which all joints move in a step: less is rounding
+# Loops that stay open by more than this (m or rad), and have not come closer for so many steps, do not close.
+OPEN, PATIENCE, CLOSER = 1e-4, 30, 0.95
+KEPT = ("parts", "calm", "changed_steps", "least", "since", "before")  # by checkpoints
+
+
+def step_size(dt: float | None, h: float | None) -> tuple[float, float]:
+    """(dt, h) from one of them."""
+    if (dt is None) == (h is None):
+        raise SettingError(f"a step is given by dt or by h, one of them, got dt = {dt!r} and h = {h!r}")
+    name, value = ("dt", dt) if h is None else ("h", h)
+    if value is None or not (math.isfinite(value) and value > 0.0):
+        raise SettingError(f"{name} must be a positive number of {'seconds' if h is None else 's^2'}, got {value!r}")
+    dt, h = (value, 0.5 * value * value) if h is None else (math.sqrt(2.0 * value), value)
+    if h == 0.0 or not math.isfinite(h):
+        raise SettingError(f"{name} = {value!r} gives a step of pseudo-time {h}: expected a positive number")
+    return dt, h
+
+
+class Part(NamedTuple):
+    """How a part of a step is taken in Python."""
+
+    solve: Callable[[], object]  # finds accelerations
+    move: Callable[[float], None]  # moves by h qdd
+    known: bool = False  # whether accelerations at the beginning of the step are known
+
+
+class RestStepper(Stepper):
+    """Takes steps from rest."""
+
+    solver: RestSolver
+    max_turn: float
+
+    def __init__(self, solver: RestSolver, max_turn: float, refresh: int) -> None:
+        if refresh < 1:
+            raise SettingError(f"refresh must be at least 1 step, got {refresh}")
+        super().__init__(solver, max_turn)
+        self.selector, self.refresh = solver.selector, refresh
+        self.parts, self.calm = 1, 0  # into which steps are cut so that they do not swing, and for how long in vain
+        self.changed_steps = 0  # steps one after another before which forces were changed
+        self._given = 0  # see `Changes`
+        self.before = np.zeros(0)  # accelerations of the step before
+        self.least, self.since = math.inf, 0  # smallest opening of loops so far, and steps since
+        self.judges, self.largest = True, 0.0  # whether steps of this run are cut by energy, and the largest so far
+        self.keeps_region = False  # whether forces that change between steps leave the region of active joints as it is
+        self.springs: Restraints | None = None  # restraints that are followed in compiled code
+        self.is_called = False  # whether forces are set before every step, by a function
+        turning, m = np.zeros(solver.inputs.model.nv, bool), solver.inputs.mechanism
+        turning[m.v_index] = m.axis <= 2
+        self._turning: Any = slice(None) if turning.all() else np.flatnonzero(turning)
+
+    def begin(self, springs: Restraints | None, calls: bool, keeps_region: bool) -> None:
+        """A run begins: under these springs, or with a function that is called before every step."""
+        self.springs, self.is_called, self.keeps_region = springs, calls, keeps_region
+        self.judges, self.largest = True, 0.0
+
+    def restart(self, moved: bool = True) -> None:
+        """Another configuration was given, or only gravity."""
+        if moved:
+            self.solver.all_moved = self.steps + 1
+
+    @property
+    def follows(self) -> bool:
+        """Whether steps under springs are taken in compiled code, many at once."""
+        solver = self.solver
+        on_tree = solver.region is not None and not (solver.is_exact and not solver.is_plain)
+        many = solver.closures is None and not (solver.asks or solver.engine.has_stops)
+        return many and (solver.method == "aba" or on_tree)
+
+    def take(self, most: int, h: float, dt: float) -> int:
+        """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone."""
+        done = super().take(min(most, self.refresh - self.steps % self.refresh), h, dt)
+        if self.steps % self.refresh == 0:
+            self.solver.changes.all()
+        self._look_at_loops(done)
+        return done
+
+    def whole(self, h: float, dt: float, load: Callable[[], float | None]) -> int:
+        """One step in parts with the same sum of h, forces set before each of them; one that raises energy is cut."""
+        first = self._energy(load())
+        worst, began = 0.0, self.parts
+        before = [] if first is None and began == 1 else self._snapshot()
+        steps, passed, cuts = self.steps, self.time, self.cuts
+        while True:
+            parts = self.parts
+            try:
+                for part in range(parts):
+                    if part:
+                        load()
+                    self.take(1, h / parts, dt / parts)
+                    self.steps = steps
+                last = None if first is None else self._energy(load())
+            except BaseException:
+                if before:
+                    self._put_back(before)
+                    self.time, self.cuts = passed, cuts
+                raise
+            if first is None or last is None or not self._rises(last - first, h) or 2 * parts > MAX_PARTS:
+                break
+            worst = max(worst, last - first)
+            if parts >= 16 * began and last - first > 0.5 * worst:
+                self._distrust(last - first)
+                self.parts = began
+                break
+            self._put_back(before)
+            self.time, self.parts, self.calm, self.cuts = passed, 2 * parts, 0, cuts
+            load()
+        self.steps, self.cuts = steps + 1, self.cuts + parts - 1
+        self._judge()
+        return 1
+
+    def _rises(self, rise: float, h: float) -> bool:
+        """Whether energy has risen by more than rounding; near rest, what a step could lose is rounding, too."""
+        if not self.judges or rise <= ROUNDING * self.largest:
+            return False
+        power = self.solver.engine.product(*2 * (self.solver.inputs.shared.qdd,))
+        return rise > REST_SHARE * self.largest or h * power > REST_SHARE * self.largest
+
+    def _distrust(self, rise: float) -> None:
+        """Energy that rises as much however short steps are is not that of the forces."""
+        self.judges = False
+        warnings.warn(
+            f"the energy that the load returns rises by {rise:.1e} J in step {self.steps + 1}, however short its parts "
+            f"are: return that of all forces but potentials, gravity and other loads included, or nothing; steps of "
+            f"this run are no longer judged by it",
+            stacklevel=6,
+        )
+
+    def _energy(self, given: Any) -> float | None:
+        """All of it, where a load says what that of the forces is."""
+        if given is None:
+            return None
+        if not isinstance(given, (int, float)) or not math.isfinite(given):
+            raise NumericalError(f"a load returns its energy, a finite number, or nothing: got {given!r}")
+        energy = float(given) + self.solver.inputs.potentials.energy()
+        self.largest = max(self.largest, abs(energy))
+        return energy
+
+    # Which joints move
+
+    def _advance(self, most: int, h: float) -> int:
+        solver = self.solver
+        solver.set_step(h)
+        solver.clock.step[0] = self.steps
+        solver.inputs.forces.flush()
+        self.changed_steps = self.changed_steps + 1 if self.is_given_anew else 0
+        self.is_given_anew = False
+        if solver.is_plain and not (solver.switches and self._goes_to_tree()):
+            return self._full_steps(most, h)
+        solver.examine()
+        if solver.is_plain:
+            return self._full_steps(most, h)
+        before = self._snapshot() if solver.engine.has_stops else []
+        if solver.is_exact:
+            done = self._exact_step(h)
+        else:
+            done = self._tree_steps(most, h) if solver.region is None else self._region_steps(most, h)
+        if solver.passes_limit:  # what leads beyond a limit is taken back, and done with it
+            self._put_back(before)
+            return self._full_steps(1, h)
+        return done
+
+    def _goes_to_tree(self) -> bool:
+        """Whether the selector goes over to the tree now."""
+        solver, selector = self.solver, self.selector
+        if solver.error.eps == 0.0 or selector.wait > 0 or solver.distrusts or solver.stops_act:
+            return False
+        loads = solver.inputs.forces.loads()
+        if solver.region is not None and solver.region.is_hopeless(selector.most):
+            selector.leave(LOOK_COST)
+            return False
+        try:
+            tree = solver.assemble()
+            tree.refuse_massless(loads)
+        except ModelError:  # no tree for this linkage or these forces: plain steps are all there is
+            selector.wait = NO_LIMIT if solver.tree is None else 1
+            return False
+        region, paths = solver.region, tree.root_paths(loads.body[loads.along > loads.first[:-1]])
+        if selector.wants_tree(paths if region is None else paths // region.interval.every):
+            selector.enter()
+        else:
+            selector.leave(LOOK_COST)
+        return selector.on_tree
+
+    @property
+    def is_given_anew(self) -> bool:
+        """Whether forces or torques were given since the last step."""
+        return self._given != self.solver.changes.given
+
+    @is_given_anew.setter
+    def is_given_anew(self, value: bool) -> None:
+        self._given = self.solver.changes.given - int(value)
+
+    @property
+    def _is_checked(self) -> bool:
+        """Whether this step is checked: not under a function, and of full steps under changing forces a few."""
+        return not self.is_called and (self.changed_steps <= OFTEN or self.changed_steps % SELDOM == 0)
+
+    def _full_steps(self, most: int, h: float) -> int:
+        """Steps of all joints."""
+        solver, n = self.solver, most
+        if solver.engine.has_stops and solver.method != "aba":
+            n = 1
+        elif solver.switches:
+            n = max(1, min(most, self.selector.wait))
+        known = not solver.changes.solution and solver.cost.method == "aba"
+        if solver.asks:
+            self._step_in_parts(h, self._is_checked, Part(solver.solve_plainly, self._move, known))
+            done, solver.changes.solution = 1, not self._is_checked
+        else:
+            done = self._march(n, h, known=known, checks=self._is_checked or self.springs is not None)
+        self.selector.wait -= done
+        solver.cost = Cost("aba", self._all_joints)
+        return done
+
+    @property
+    def _all_joints(self) -> float:
+        return float(len(self.solver.inputs.model.joints))
+
+    def _exact_step(self, h: float) -> int:
+        """One step of all joints, with their accelerations from the tree."""
+        solver, method = self.solver, self.solver._tree_method
+        known = not solver.changes.solution and solver.cost.method == method
+        self._step_in_parts(h, self._is_checked, Part(lambda: solver.ready_tree().solve_exactly(), self._move, known))
+        solver.changes.solution = not self._is_checked
+        solver.cost = Cost(method, self._all_joints, float(len(solver.assemble().plan.left)))
+        return 1
+
+    def _tree_steps(self, n: int, h: float) -> int:
+        """Steps by bounded passes over the tree, many of them in compiled code."""
+        solver, selector, tree = self.solver, self.selector, self.solver.ready_tree()
+        n = 1 if solver.closures is not None else min(n, selector.chunk) if solver.switches else n
+        counts = tree.front.count
+        counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
+        budget = selector.budget if solver.switches else NO_LIMIT
+        # steps until one is checked; the paper checks none
+        catches_up, parts, left = bool(solver.clock.catches_up[0]), 1 if self.is_called else self.parts, 0
+        due, checks = -self.steps % CHECKED if catches_up else n, catches_up and self._is_checked
+        by_tree = Part(lambda: solver.ready_tree().refine(solver.error), self._move_on_tree)
+        if solver.asks or due == 0 or parts > 1:
+            n = 1
+            self._step_in_parts(h, checks, by_tree)
+        else:
+            n = min(n, due)
+            left = tree.march(solver.error, solver.inputs.forces.loads(), n, self.max_turn, budget)
+            if left == n and tree.refused:
+                left = n - 1
+                self._step_in_parts(h, checks, by_tree)
+        done = n - left
+        if not done:
+            selector.leave(WARM_COST)
+            solver.changes.solution = True
+            return self._full_steps(1, h)
+        solver.changes.step()
+        full, linear, opened = (int(counts[k]) for k in (FULL_TIER, LINEAR_TIER, OPENED))
+        solver.cost = Cost("adaptive", opened / done, full / done, linear / done)
+        if solver.switches and not selector.took(done, full, linear):
+            selector.leave(WARM_COST)
+        return done
+
+    def _region_steps(self, n: int, h: float) -> int:
+        """Steps of the contracted linkage until its region is chosen anew."""
+        solver, selector, region = self.solver, self.selector, self.solver.region
+        assert region is not None
+        counts = solver.assemble().front.count
+        counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
+        if not region.ready(selector.most if solver.switches else NO_LIMIT, self.keeps_region):
+            selector.leave(WARM_COST)
+            solver.changes.solution = True
+            return self._full_steps(1, h)
+        n = min(n, region.left)
+        if solver.asks:
+            age, solve = region.age, lambda: region.linkage.solve(solver.closing_rate)
+            self._step_in_parts(h, self._is_checked, Part(solve, lambda part: self._move(part, on_region=True)))
+            region.age, solver.clock.step[0], done = age + 1, self.steps + 1, 1
+        else:
+            done = self._march(n, h, on_region=True)
+        if not done:  # its power is another: it is chosen anew
+            return self._region_steps(n, h)
+        solver.changes.step()
+        full, linear = int(counts[FULL_TIER]), int(counts[LINEAR_TIER])
+        solver.cost = Cost("adaptive", float(region.joints), full / done, linear / done)
+        if region.interval.pays(selector.joints):
+            selector.patience = 1
+        return done
+
+    # Steps in parts
+
+    def _march(self, n: int, h: float, on_region: bool = False, known: bool = False, checks: bool = True) -> int:
+        """At most n steps in compiled code; returns how many.
+
+        Loops that would need too many parts to close at once are closed more slowly.
+        """
+        solver, springs, closures = self.solver, self.springs, self.solver.closures
+        checks = checks and not self.is_called
+        if closures is not None and closures.rate < 1.0:
+            n = 1
+        while True:
+            parts, calm = (self.parts, self.calm) if not self.is_called else (1, 0)
+            course = make_course(h, self.max_turn, self._most, n, parts, calm)
+            course = course._replace(known=int(known), checks=int(checks))
+            energy = self._march_once(course, on_region)
+            done, code = n - int(course.steps[0]), int(course.code[0])
+            if closures is None or done or code != TOO_FAR or closures.rate < SLOWEST:
+                break
+            closures.rate, known = closures.rate / 4.0, False
+        self.cuts += int(course.cuts[0])
+        if not self.is_called:
+            self.parts, self.calm = max(1, round(float(course.parts[0]))), int(course.calm[0])
+        if closures is not None and done and closures.rate < 1.0:
+            closures.rate, solver.changes.solution = min(1.0, 2.0 * closures.rate), True
+        if springs is not None:
+            springs.note(energy)
+            solver.changes.many_forces(springs.bodies)
+            self.is_given_anew = False
+        if code == NOT_FINITE and not done:
+            raise solver.no_number()
+        if code == TOO_FAR and not done:
+            raise self._too_long(h)
+        return done
+
+    def _march_once(self, course: Any, on_region: bool) -> float:
+        """Run compiled code, and note who has moved; returns the energy of springs."""
+        solver, springs, n = self.solver, self.springs, int(course.steps[0])
+        if on_region:
+            assert solver.region is not None
+            energy = solver.region.march(course, () if springs is None else springs.ties(solver.region.linkage))
+            if solver.asks:
+                solver.inputs.potentials.refresh()
+                solver.region.linkage.reload(solver.inputs.forces.loads())
+            return energy
+        loads, ties = solver.ready_plain(), () if springs is None else springs.ties(None)
+        solver.engine.stop_torques, potentials = None, solver.inputs.potentials
+        energy = solver.engine.march_from_rest(course, loads, potentials.springs, ties, solver.closing_rate)
+        done = n - int(course.steps[0])
+        if done:
+            solver.clock.time[0] += done * course.h
+            self._all_moved(self.steps + done)
+            cut_at_stops = solver.engine.has_stops and course.cuts[0] > 0  # they acted as in a part
+            solver.changes.solution = not course.checks or solver.asks or bool(cut_at_stops)
+            if solver.asks:
+                potentials.refresh()
+        return energy
+
+    @property
+    def _most(self) -> int:
+        return MAX_PARTS if self.solver.closures is None else MAX_PARTS // 10
+
+    def _too_long(self, h: float) -> NumericalError:
+        """Why a step is refused."""
+        self.solver.changes.all()
+        qdd = self.solver.motion.qdd
+        slides = np.abs(np.delete(qdd, self._turning) if not isinstance(self._turning, slice) else qdd[:0])
+        farthest = h * float(slides.max(initial=0.0))
+        if farthest > FAR:
+            return NumericalError(
+                f"a step of pseudo-time {h:.3g} s^2 would slide a joint by {farthest:.1e} m, and {FAR:.0e} m is the "
+                f"most: take a smaller step"
+            )
+        return NumericalError(
+            f"a step of pseudo-time {h:.3g} s^2 would have to be cut into more than {self._most} parts, so "
+            f"that no joint turns by more than {self.max_turn:.3g} rad in one: take a smaller step"
+        )
+
+    def _step_in_parts(self, h: float, checks: bool, part: Part) -> None:
+        """One step in parts, in none of which a joint turns by more than `max_turn`; one that fails is taken back."""
+        closures, before = self.solver.closures, self._snapshot()
+        try:
+            while not self._all_parts(h, checks, part):
+                if closures is None or closures.rate < SLOWEST:
+                    raise self._too_long(h)
+                self._put_back(before)
+                closures.rate, part = closures.rate / 4.0, part._replace(known=False)
+        except BaseException:
+            self._put_back(before)
+            raise
+        if closures is not None:
+            closures.rate = min(1.0, 2.0 * closures.rate)
+
+    def _all_parts(self, h: float, checks: bool, part: Part) -> bool:
+        """The parts of a step; False where they are too many."""
+        solver, qdd, left, known, taken = self.solver, self.solver.motion.qdd, h, part.known, 0
+        for count in range(self._most):
+            if not known:
+                part.solve()
+            turn, slide = (left * float(np.abs(x).max(initial=0.0)) for x in (qdd[self._turning], qdd))
+            if not math.isfinite(slide):
+                raise solver.no_number()
+            cuts = 1 if self.is_called else math.ceil(left * self.parts / h - 1e-9)
+            if max(turn / self.max_turn, slide / FAR, cuts) + count > self._most:
+                return False
+            pieces = max(1, math.ceil(turn / self.max_turn - 1e-9), cuts)
+            known = checks and 4.0 * h * pieces <= self._most * left
+            before, motion = self._snapshot() if known else [], qdd.copy()
+            part.move(left / pieces)
+            if known:
+                part.solve()
+                if self._brakes(motion):
+                    self._put_back(before)
+                    self.parts, self.calm, known = 2 * max(self.parts, round(h * pieces / left)), 0, False
+                    continue
+            if pieces == 1:
+                self.cuts += taken
+                return True
+            left, taken = left - left / pieces, taken + 1
+        return False
+
+    def _move(self, h: float, on_region: bool = False) -> None:
+        """Move all joints, or those of the region, by h qdd."""
+        course = make_course(h, math.inf, 1, 1, 1, 0)
+        known = int(not self.solver.engine.has_stops)  # they act as in this part
+        self._march_once(course._replace(known=known, checks=0), on_region)
+
+    def _move_on_tree(self, h: float) -> None:
+        """Move the joints that a bounded pass opens by h qdd."""
+        solver, clock = self.solver, self.solver.clock
+        whole, clock.h[0], clock.step[0] = clock.h[0], h, self.steps
+        solver.assemble().march(solver.error, solver.inputs.forces.loads(), 1, math.inf)
+        clock.h[0] = whole
+        solver.changes.step()
+        if solver.asks:
+            solver.inputs.potentials.refresh()
+            solver.changes.all()
+
+    def _brakes(self, motion: FloatArray) -> bool:
+        """Whether forces now brake the motion that led here by more than they drove it."""
+        solver, qdd = self.solver, self.solver.motion.qdd
+        along = float((qdd * motion).sum())  # no BLAS: its threads cost more
+        if along >= 0.0 or not math.isfinite(along):
+            self.calm += 1
+            if self.calm >= CALM * self.parts and self.parts > 1:
+                self.parts, self.calm = self.parts // 2, 0
+            return False
+        self.calm, kept, closures = 0, qdd.copy(), solver.closures
+        if closures is not None:  # what closes gaps of loops is no force
+            rate, closures.rate = closures.rate, 0.0
+            solver.solve_plainly()
+            closures.rate, solver.changes.closures = rate, True
+        power = solver.engine.product(qdd, motion)
+        qdd[:] = kept
+        return power < BRAKED * solver.engine.product(motion, motion)
+
+    def _all_moved(self, step: int) -> None:
+        """A full step took every joint along."""
+        solver = self.solver
+        solver.all_moved = step
+        solver.changes.all()
+        if solver.tree is not None:
+            solver.tree.state.last_move[:] = solver.clock.time[0]
+            solver.tree.state.oldest[:] = solver.clock.time[0]
+
+    def _moving(self) -> list[FloatArray]:
+        """What a part of a step moves."""
+        solver, tree = self.solver, self.solver.tree
+        ages = [] if tree is None else [tree.state.last_move, tree.state.oldest]
+        return [solver.motion.q, *solver.clock, *ages]
+
+    def _put_back(self, before: list[FloatArray]) -> None:
+        super()._put_back(before)
+        self.solver.inputs.potentials.refresh()
+        self.solver.changes.all()
+
+    # What is watched from step to step
+
+    def _judge(self) -> None:
+        """Forces that turned round along the last motion, and grew, say that steps are too long: they swing."""
+        qdd = self.solver.inputs.shared.qdd
+        if len(self.before) != len(qdd):
+            self.before = qdd.copy()
+            return
+        open_ = self._open
+        now, old = qdd[open_], self.before[open_]
+        turned, size = float((now * old).sum()), float((old * old).sum())  # no BLAS: its threads cost more
+        if turned < -size and math.sqrt(size) * self.solver.h > STILL:
+            self.parts, self.calm = min(2 * self.parts, MAX_PARTS), 0
+        elif self.parts > 1:
+            self.calm = self.calm + 1 if turned > 0.0 else 0
+            if self.calm >= CALM:
+                self.parts, self.calm = self.parts // 2, 0
+        self.before[open_] = now
+
+    @property
+    def _open(self) -> Any:
+        """Where the accelerations of joints are that moved in the last step."""
+        region = self.solver.region
+        if self.solver.cost.method == "aba" or region is None or self.solver.is_exact:
+            return slice(None)
+        return region.linkage.mechanism.v_index
+
+    def _look_at_loops(self, steps: int) -> None:
+        """Say so, once, when loops stay open after so many more steps."""
+        closures = self.solver.closures
+        if closures is None:
+            return
+        opening = self.solver.last_gap()
+        self.since += steps
+        if opening < CLOSER * self.least:
+            self.least, self.since = opening, 0
+        elif opening > OPEN and self.since >= PATIENCE and math.isfinite(self.least):
+            name, gap = closures.widest(self.solver.poses(closures.bodies))
+            warnings.warn(
+                f"the closure of {name} is open by {gap:.2g} m or rad and has not come closer in {self.since} steps: "
+                f"the linkage cannot close it from here, or eps is too large to",
+                stacklevel=5,
+            )
+            self.least = math.nan  # said
+
+    # Checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, for a checkpoint."""
+        options = {"max_turn": self.max_turn, "refresh": self.refresh}
+        state = super().state() | {name: getattr(self, name) for name in KEPT}
+        return state | {"options": options, "given": self.is_given_anew}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What `state` gave."""
+        super().restore(state)
+        for name in KEPT:
+            setattr(self, name, state[name])
+        self.is_given_anew = state["given"]
