@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.layout import JointLaws, JointState, SweepWork, make_work
+from bough.adaptive.engines.layout import JointLaws, JointState, Linkage, SweepWork, make_work
 from bough.adaptive.engines.loops import LoopRows, no_loops
 from bough.adaptive.engines.rest import Course, RestLinkage, make_trial, no_pieces, rest_march, rest_solve
 from bough.adaptive.engines.steps import march_euler, march_momentum, march_rk4, march_stage
@@ -30,7 +30,7 @@ from bough.adaptive.engines.sweeps import (
     transmit,
     world_poses,
 )
-from bough.adaptive.tree.contract import Loads
+from bough.adaptive.tree.contract import Loads, no_forces
 from bough.adaptive.tree.springs import Springs
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
@@ -195,15 +195,18 @@ class Engine:
             self._steps = h, m, m._replace(gravity=np.zeros(3))
         return self._steps[1:]
 
+    def _in_motion(self, loads: Loads, h: float) -> Linkage:
+        """All that kernels work on, springs and dampers implicit in a step of h."""
+        return Linkage(*self.implicit(h), self.state, self.laws, loads, self.work, self._rows)
+
     def march(self, loads: Loads, integrator: str, h: float, steps: int) -> int:
         """Take steps; returns how many are left before one that diverges."""
         self.load(loads)
         if self.fresh and integrator != "semi_implicit":
             self.accelerate(loads, h)
         self.fresh = False
-        pair = self.implicit(0.0 if integrator == "rk4" else h)
-        march = compiled(INTEGRATORS[integrator])
-        left = int(march(pair, self.state, self.laws, loads, self.work, self._rows, h, steps))
+        linkage = self._in_motion(loads, 0.0 if integrator == "rk4" else h)
+        left = int(compiled(INTEGRATORS[integrator])(linkage, h, steps))
         if left:
             self.work.grip[:] = 0.0  # of a step that was no motion
         return left
@@ -213,8 +216,8 @@ class Engine:
         self.load(loads)
         if self.fresh:
             self.accelerate(loads, h)
-        self.fresh, pair = False, self.implicit(0.0)
-        left = compiled(march_stage)(pair, self.state, self.laws, loads, self.work, self._rows, h, stage)
+        self.fresh = False
+        left = compiled(march_stage)(self._in_motion(loads, 0.0), h, stage)
         if left:
             self.work.grip[:] = 0.0
         return not left
@@ -228,8 +231,7 @@ class Engine:
         """Accelerations here and now, with loops, and friction and limits as in a step of h; with `lead` springs and
         dampers are implicit in a step of that size."""
         self.load(loads)
-        pair, own = self.implicit(lead), (self.state, self.laws, loads, self.work, self._rows)
-        compiled(accelerations_now)(*pair, *own, lead, h)
+        compiled(accelerations_now)(self._in_motion(loads, lead), lead, h)
 
     def accelerate_unchanged(self, loads: Loads, h: float, lead: float) -> None:
         """The same, with what friction and stops remember left as it was."""
@@ -244,7 +246,7 @@ class Engine:
             e = e._replace(tau=e.tau + e.grip, stops=np.zeros(1, np.int8))
             m = m._replace(armature=m.armature + e.weld)
         self.load(loads)
-        compiled(march_euler)((m, m), self.state, e, loads, self.work, (), h, 0)
+        compiled(accelerations_now)(Linkage(m, m, self.state, e, loads, self.work, ()), h, h)
 
     def publish_stops(self) -> None:
         """Let bound evaluations know what friction and stops do in the solution found last."""
@@ -285,7 +287,7 @@ class Engine:
         """Take away velocities that open loops: the projection in the mass metric."""
         if self.has_loops:
             e = self.laws._replace(stops=np.zeros(1, np.int8))
-            compiled(settle)(self.implicit(0.0)[1], self.state, e, self.work, self.loops, LONG, 1.0)
+            compiled(settle)(self._in_motion(no_forces(0), 0.0)._replace(e=e), LONG, 1.0)
 
 
 def with_armature(m: Mechanism, e: JointLaws, h: float) -> Mechanism:

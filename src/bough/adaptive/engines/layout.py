@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.tree.contract import Pieces
+from bough.adaptive.tree.contract import Loads, Pieces
 from bough.adaptive.tree.layout import Blueprint
 from bough.compile.kernel import loop_kernel
 from bough.joints import Mechanism
@@ -76,6 +76,18 @@ class SweepWork(NamedTuple):
     held: Rows  # (n,) what friction and limits do to a joint; see `stops`
     tried: Rows  # (n,) how often friction let go in this step
     grip: Rows  # (n,) torques of friction and stops in this step
+
+
+class Linkage(NamedTuple):
+    """A mechanism that is solved and stepped, and all that kernels need for it."""
+
+    m: Mechanism  # with the armature of implicit springs and dampers
+    still: Mechanism  # the same without gravity
+    s: JointState
+    e: JointLaws
+    loads: Loads
+    w: SweepWork
+    lp: Any  # `LoopRows`, or () where there are no loops, friction and limits: the compiler leaves out what they need
 
 
 def make_joint_state(model: Model, q: FloatArray, qdd: FloatArray) -> JointState:

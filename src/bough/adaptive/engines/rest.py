@@ -213,7 +213,7 @@ def rest_solve(s: RestLinkage, h: Scalar) -> Scalar:
         w.grip[:] = 0.0  # the result depends on inputs alone
         for k in range(len(m.axis)):
             s.e.rotor[k], s.still.armature[k] = m.armature[k], m.armature[k]
-        accelerations_from_rest(m, s.still, s.s, s.e, s.loads, w, s.lp, np.sqrt(h), s.share[0])
+        accelerations_from_rest(s, np.sqrt(h), s.share[0])
         return energy
     if len(s.t) > 0:
         if s.t.alone == 1:

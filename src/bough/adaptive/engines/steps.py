@@ -13,11 +13,9 @@ next step closes.
 
 from __future__ import annotations
 
-from bough.adaptive.engines.layout import JointLaws, JointState, SweepWork
-from bough.adaptive.engines.loops import LoopRows
+from bough.adaptive.engines.layout import JointState, Linkage
 from bough.adaptive.engines.stops import bend, hold_loops, release, settle
 from bough.adaptive.engines.sweeps import effort, from_momenta, outward, solve, velocities, world_poses
-from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.stepping import Stages, go_runge_kutta
@@ -30,18 +28,9 @@ FASTEST = 1e8
 
 
 @loop_kernel
-def rk4_part(
-    m: Mechanism,
-    still: Mechanism,
-    s: JointState,
-    e: JointLaws,
-    loads: Loads,
-    w: SweepWork,
-    lp: LoopRows,
-    h: float,
-    stage: int,
-) -> None:
+def rk4_part(x: Linkage, h: float, stage: int) -> None:
     """One stage of a step of fourth order, under forces that may be set before each."""
+    m, s = x.m, x.s
     stages = Stages(s.q0, s.v0, s.q, s.v, s.qdd, s.u, s.stretch, s.move, s.gain)
     if stage == 0:
         for i in range(len(m.parent)):
@@ -49,23 +38,14 @@ def rk4_part(
         for k in range(len(m.axis)):
             s.v0[m.v_index[k]] = s.v[m.v_index[k]]
         go_runge_kutta(m, 0, h, stages)
-    if len(lp) > 0:  # noqa: SIM102  (decided while compiling)
-        if len(lp.loop) > 0:
-            bend(m, s, w, lp)
-    solve(m, s, e, loads, w, 0.0)
-    if len(lp) > 0:  # noqa: SIM102  (decided while compiling)
-        if len(lp.loop) > 0:
-            hold_loops(m, still, s, w, lp)
+    if len(x.lp) > 0:  # noqa: SIM102  (decided while compiling)
+        if len(x.lp.loop) > 0:
+            bend(x)
+    solve(m, s, x.e, x.loads, x.w, 0.0)
+    if len(x.lp) > 0:  # noqa: SIM102  (decided while compiling)
+        if len(x.lp.loop) > 0:
+            hold_loops(x)
     go_runge_kutta(m, stage + 1, h, stages)
-
-
-@loop_kernel
-def rk4(
-    m: Mechanism, still: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float
-) -> None:
-    """One step of fourth order."""
-    for stage in range(4):
-        rk4_part(m, still, s, e, loads, w, lp, h, stage)
 
 
 @loop_kernel
@@ -79,11 +59,10 @@ def too_fast(m: Mechanism, s: JointState, h: float) -> int:
 
 
 @loop_kernel
-def euler(
-    m: Mechanism, still: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float
-) -> int:
+def euler(x: Linkage, h: float) -> int:
     """One semi-implicit step, unless it diverges; m has the armature of implicit springs and dampers."""
-    solve(m, s, e, loads, w, h)
+    m, s = x.m, x.s
+    solve(m, s, x.e, x.loads, x.w, h)
     wrong = too_fast(m, s, h)
     if wrong >= 0:
         return wrong
@@ -91,17 +70,17 @@ def euler(
         j = m.v_index[k]
         s.v0[j] = s.v[j]
         s.v[j] += h * s.qdd[j]
-    if len(lp) > 0:
-        settle(still, s, e, w, lp, h, 1.0)
+    if len(x.lp) > 0:
+        settle(x, h, 1.0)
         wrong = too_fast(m, s, 0.0)
         if wrong >= 0:
-            release(m, e, w)
+            release(m, x.e, x.w)
             for k in range(len(m.axis)):
                 s.v[m.v_index[k]] = s.v0[m.v_index[k]]
             return wrong
     for i in range(len(m.parent)):
         integrate_joint(m, i, s.q, s.v, h, s.q)
-    release(m, e, w)
+    release(m, x.e, x.w)
     return -1
 
 
@@ -121,15 +100,14 @@ def _into(R: Rotation, p: Vector, f: Force) -> Force:
 
 
 @loop_kernel
-def momentum_step(
-    m: Mechanism, still: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, h: float
-) -> None:
-    """One step that carries momenta; m has the armature of implicit springs and dampers, `still` is m without gravity.
+def momentum_step(x: Linkage, h: float) -> None:
+    """One step that carries momenta; m has the armature of implicit springs and dampers.
 
     On the way w.momentum is about the world's origin.
     """
+    m, s, e, w = x.m, x.s, x.e, x.w
     velocities(m, s, w)
-    outward(m, s.q, loads, w)
+    outward(m, s.q, x.loads, w)
     world_poses(m, s.q, w.X, w.P)
     g = m.gravity
     for i in range(len(m.parent)):
@@ -153,7 +131,7 @@ def momentum_step(
     for i in range(len(m.parent)):
         R, p = get_pose(w.P, i)
         put6(w.momentum, i, _into(R, p, get6(w.momentum, i)))
-    from_momenta(still, s, w)
+    from_momenta(x.still, s, w)
     for k in range(len(m.axis)):
         j = m.v_index[k]
         s.v[j] = s.qdd[j]
@@ -161,78 +139,69 @@ def momentum_step(
 
 
 @loop_kernel
-def end_step(still: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lp: LoopRows, h: float) -> int:
+def end_step(x: Linkage, h: float) -> int:
     """Let loops, friction and limits act at the end of a step of h. Returns the first freedom whose rate is no motion,
     all being as before the step then, or -1."""
+    still, s = x.still, x.s
     wrong = too_fast(still, s, 0.0)
-    if len(lp) > 0:  # noqa: SIM102
+    if len(x.lp) > 0:  # noqa: SIM102
         if wrong < 0:
-            settle(still, s, e, w, lp, h, 1.0)
+            settle(x, h, 1.0)
             wrong = too_fast(still, s, 0.0)
     if wrong >= 0:
         for i in range(len(still.parent)):
             integrate_joint(still, i, s.q0, s.v0, 0.0, s.q)
         for k in range(len(still.axis)):
             s.v[still.v_index[k]] = s.v0[still.v_index[k]]
-    release(still, e, w)
+    release(still, x.e, x.w)
     return wrong
 
 
-# Marches: steps until one diverges; what is returned is how many are left then, and w.u[0] the freedom. m is a pair of
-# mechanisms, with and without gravity.
+# Marches: steps until one diverges; what is returned is how many are left then, and w.u[0] the freedom.
 
 
 @loop_kernel
-def march_euler(
-    m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float, steps: int
-) -> Scalar:
-    """Semi-implicit steps; with none, the accelerations of the next."""
+def march_euler(x: Linkage, h: float, steps: int) -> Scalar:
+    """Semi-implicit steps."""
     k = -1
-    if steps == 0:
-        solve(m[0], s, e, loads, w, h)
     while steps > 0 and k < 0:
-        k = euler(m[0], m[1], s, e, loads, w, lp, h)
+        k = euler(x, h)
         steps -= k < 0
-    w.u[0] = float(k)
+    x.w.u[0] = float(k)
     return float(steps)
 
 
 @loop_kernel
-def march_rk4(
-    m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float, steps: int
-) -> Scalar:
+def march_rk4(x: Linkage, h: float, steps: int) -> Scalar:
     """Steps of fourth order."""
     k = -1
     while steps > 0 and k < 0:
-        rk4(m[0], m[1], s, e, loads, w, lp, h)
-        k = end_step(m[1], s, e, w, lp, h)
+        for stage in range(4):
+            rk4_part(x, h, stage)
+        k = end_step(x, h)
         steps -= k < 0
-    w.u[0] = float(k)
+    x.w.u[0] = float(k)
     return float(steps)
 
 
 @loop_kernel
-def march_momentum(
-    m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float, steps: int
-) -> Scalar:
+def march_momentum(x: Linkage, h: float, steps: int) -> Scalar:
     """Steps that carry momenta."""
     k = -1
     while steps > 0 and k < 0:
-        momentum_step(m[0], m[1], s, e, loads, w, h)
-        k = end_step(m[1], s, e, w, lp, h)
+        momentum_step(x, h)
+        k = end_step(x, h)
         steps -= k < 0
-    w.u[0] = float(k)
+    x.w.u[0] = float(k)
     return float(steps)
 
 
 @loop_kernel
-def march_stage(
-    m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lp: LoopRows, h: float, stage: int
-) -> Scalar:
+def march_stage(x: Linkage, h: float, stage: int) -> Scalar:
     """One stage of one step of fourth order; returns 1 where the step diverges at its end."""
-    rk4_part(m[0], m[1], s, e, loads, w, lp, h, stage)
+    rk4_part(x, h, stage)
     k = -1
     if stage == 3:
-        k = end_step(m[1], s, e, w, lp, h)
-    w.u[0] = float(k)
+        k = end_step(x, h)
+    x.w.u[0] = float(k)
     return float(k >= 0)

@@ -10,12 +10,11 @@ works against the sliding; a joint whose sliding would turn around within the st
 
 from __future__ import annotations
 
-from bough.adaptive.engines.layout import JointLaws, JointState, SweepWork
+from bough.adaptive.engines.layout import JointLaws, JointState, Linkage, SweepWork
 from bough.adaptive.engines.loops import LoopRows, place_loops
 from bough.adaptive.engines.sweeps import inward, outward_accelerations, solve, velocities
 from bough.adaptive.tree.algebra import WELDED
 from bough.adaptive.tree.blocks import ZERO6
-from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.layout import ZERO3, get_pose
 from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism, along, articulated_freedom, force_to_parent
@@ -37,7 +36,7 @@ from bough.spatial import (
     scale6,
     sub6,
 )
-from bough.types import Motion, Rows, Scalar
+from bough.types import Motion, Rows, Scalar, Workspace
 
 # Loops of a moving linkage: constraint forces and impulses by the elimination of quasi-statics (`sweeps.inward`).
 #
@@ -81,10 +80,11 @@ def _turned(v: Motion) -> Motion:
 
 
 @loop_kernel
-def bend(m: Mechanism, s: JointState, w: SweepWork, lp: LoopRows) -> None:
+def bend(x: Linkage) -> None:
     """lp.given: J' v, less what accelerations of origins have beyond spatial ones."""
-    velocities(m, s, w)
-    place_loops(m, w.X, lp)
+    w, lp = x.w, x.lp
+    velocities(x.m, x.s, w)
+    place_loops(x.m, w.X, lp)
     for r in range(len(lp.loop)):
         c = lp.loop[r]
         a, b = _of(w, lp.body[c, 0], ZERO6), _of(w, lp.body[c, 1], ZERO6)
@@ -95,14 +95,14 @@ def bend(m: Mechanism, s: JointState, w: SweepWork, lp: LoopRows) -> None:
 
 
 @loop_kernel
-def hold_loops(m: Mechanism, still: Mechanism, s: JointState, w: SweepWork, lp: LoopRows) -> None:
+def hold_loops(x: Linkage) -> None:
     """s.qdd: accelerations w.a of all bodies, after `bend`, with the loops held."""
-    g = m.gravity
-    add_rates(lp, w, join(ZERO3, (-g[0], -g[1], -g[2])), 1.0)
-    lp.rate[0] = 0.0
+    m, s, g = x.m, x.s, x.m.gravity
+    add_rates(x.lp, x.w, join(ZERO3, (-g[0], -g[1], -g[2])), 1.0)
+    x.lp.rate[0] = 0.0
     for k in range(len(m.axis)):
-        w.tau[k] = 0.0
-    respond(still, s, w, lp)
+        x.w.tau[k] = 0.0
+    respond(x.still, s, x.w, x.lp)
     for k in range(len(m.axis)):
         s.qdd[m.v_index[k]] += s.stretch[m.v_index[k]]
 
@@ -251,11 +251,12 @@ def transmit_answer(m: Mechanism, w: SweepWork, lp: LoopRows) -> None:
 
 
 @loop_kernel
-def balance(still: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lp: LoopRows, h: float) -> None:
+def balance(x: Linkage, h: float) -> None:
     """s.stretch: accelerations by which rates w.rate, after a step of h, obey loops, friction and limits.
 
     lp.given is what opens loops without. The armature of joints that are held stays with them.
     """
+    still, s, e, w, lp = x.still, x.s, x.e, x.w, x.lp
     begin_stops(still, w)
     if e.stops[0] == 0:
         respond(still, s, w, lp)
@@ -284,9 +285,10 @@ def release(m: Mechanism, e: JointLaws, w: SweepWork) -> None:
 
 
 @loop_kernel
-def settle(still: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lp: LoopRows, h: float, share: float) -> None:
+def settle(x: Linkage, h: float, share: float) -> None:
     """s.v: what loops, friction and limits leave of it at the end of a step of h that closes a share of the gaps of
     loops; `release` must follow."""
+    still, s, e, w, lp = x.still, x.s, x.e, x.w, x.lp
     velocities(still, s, w)
     if len(lp.loop) > 0:
         place_loops(still, w.X, lp)
@@ -295,7 +297,7 @@ def settle(still: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lp: Loop
         lp.rate[0] = share / (h * h)
         for r in range(len(lp.loop)):
             lp.gap[r] *= float(abs(lp.gap[r]) > ROUNDING * min(1.0, lp.reach[0]))
-    balance(still, s, e, w, lp, h)
+    balance(x, h)
     for k in range(len(still.axis)):
         j = still.v_index[k]
         s.qdd[j] += s.stretch[j]
@@ -305,53 +307,35 @@ def settle(still: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lp: Loop
 
 
 @loop_kernel
-def accelerations_now(
-    m: Mechanism,
-    still: Mechanism,
-    s: JointState,
-    e: JointLaws,
-    loads: Loads,
-    w: SweepWork,
-    lp: LoopRows,
-    lead: float,
-    h: float,
-) -> None:
-    """s.qdd here and now, with loops, and with friction and limits as they act in a step of h."""
+def accelerations_now(x: Linkage, lead: float, h: float) -> None:
+    """s.qdd here and now, with loops, and with friction and limits as they act in a step of h; springs and dampers are
+    implicit in one of `lead`."""
+    m, s, w, lp, g = x.m, x.s, x.w, x.lp, x.m.gravity
     if len(lp) == 0:
-        solve(m, s, e, loads, w, lead)
+        solve(m, s, x.e, x.loads, w, lead)
         return
     if len(lp.loop) > 0:
-        bend(m, s, w, lp)
-    solve(m, s, e, loads, w, lead)
-    g = m.gravity
+        bend(x)
+    solve(m, s, x.e, x.loads, w, lead)
     lp.rate[0] = 0.0
     add_rates(lp, w, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]), 1.0)
     for k in range(len(m.axis)):
         w.rate[k] += h * s.qdd[m.v_index[k]]
-    balance(still, s, e, w, lp, h)
-    release(m, e, w)
+    balance(x, h)
+    release(m, x.e, w)
     for k in range(len(m.axis)):
         s.qdd[m.v_index[k]] += s.stretch[m.v_index[k]]
 
 
 @loop_kernel
-def accelerations_from_rest(
-    m: Mechanism,
-    still: Mechanism,
-    s: JointState,
-    e: JointLaws,
-    loads: Loads,
-    w: SweepWork,
-    lp: LoopRows,
-    h: float,
-    share: float,
-) -> None:
+def accelerations_from_rest(x: Workspace, h: Scalar, share: Scalar) -> None:
     """s.qdd of a semi-implicit step of h from rest: loops, friction and limits as `settle` leaves them; s.v stays 0."""
-    solve(m, s, e, loads, w, 0.0)
+    m, s = x.m, x.s
+    solve(m, s, x.e, x.loads, x.w, 0.0)
     for k in range(len(m.axis)):
         s.v[m.v_index[k]] = h * s.qdd[m.v_index[k]]
-    settle(still, s, e, w, lp, h, share)
-    release(m, e, w)
+    settle(x, h, share)
+    release(m, x.e, x.w)
     for k in range(len(m.axis)):
         j = m.v_index[k]
         s.qdd[j], s.v[j] = s.v[j] / h, 0.0
