@@ -21,9 +21,9 @@ LOOK_COST = 3.0  # of seeing that an attempt would be in vain, for each joint of
 CHUNK = 32  # steps after which the tree is judged
 LEAST_CLUSTERS = 64  # clusters that any step may open
 
-# Steps with velocities. A survey costs so much for each open cluster, and for itself; building all records, for each
-# joint of the linkage
-SURVEY_COST, SURVEY_LEAST, BUILD_COST = 12.0, 1000.0, 50.0
+# Steps with velocities. A bound evaluation costs so much for each open cluster, and for itself; building all records,
+# for each joint of the linkage
+EVALUATION_COST, EVALUATION_LEAST, BUILD_COST = 12.0, 1000.0, 50.0
 
 
 def cost(full: float, linear: float) -> float:
@@ -34,12 +34,12 @@ def cost(full: float, linear: float) -> float:
 
 def motion_cost(open_: int, every: int) -> float:
     """What a step with velocities costs where so many clusters are open, chosen anew after `every` steps."""
-    return open_ * (1.0 + SURVEY_COST / every) + SURVEY_LEAST / every
+    return open_ * (1.0 + EVALUATION_COST / every) + EVALUATION_LEAST / every
 
 
 def most_open(joints: int, every: int) -> int:
     """How many clusters may be open in a motion before full steps are cheaper."""
-    return int((joints - SURVEY_LEAST / every) / (1.0 + SURVEY_COST / every) / 1.02)
+    return int((joints - EVALUATION_LEAST / every) / (1.0 + EVALUATION_COST / every) / 1.02)
 
 
 @dataclass
@@ -65,7 +65,7 @@ class SolverSelector:
         if most < 8:
             self.wait = NO_LIMIT
         elif self.wait <= 0 and self.patience == 1 and moving > most:
-            self.leave(BUILD_COST + SURVEY_COST)
+            self.leave(BUILD_COST + EVALUATION_COST)
         self.on_tree = self.wait <= 0
         return self.on_tree
 

@@ -31,7 +31,7 @@ from bough.types import BoolArray, FloatArray
 class Dynamics(Simulation):
     """Motion of a linkage in time, with velocities.
 
-    Methods: "full" (all joints, plain O(n) steps), "adaptive" (joints that hardly move are locked: the linkage is a
+    Methods: "full" (all joints, O(n) steps), "adaptive" (joints that hardly move are locked: the linkage is a
     tree of rigid clusters, as small as `error` allows, and a step costs what moves), "auto" (whichever is cheaper).
     `error` is `body_acceleration(eps)` or `rms_acceleration(eps)`, m/s^2; None or eps = 0 locks nothing. Which joints
     are active is chosen every `every` steps, by default 10 to 40, the fewer the more clusters had to be opened at the

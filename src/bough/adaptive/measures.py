@@ -152,5 +152,5 @@ def rms_acceleration(eps: float) -> ErrorMeasure:
 
 def joint_motion(eps: float) -> ErrorMeasure:
     """The rule of Redon, Galoppo & Lin 2005, for comparison: a cluster is rigid where the norm of its joints'
-    accelerations would be at most eps, rad/s^2 and m/s^2 mixed. By a plain solution of all joints: O(n) a choice."""
+    accelerations would be at most eps, rad/s^2 and m/s^2 mixed. By a solution of all joints: O(n) a choice."""
     return ErrorMeasure("joint_motion", eps, "body", LARGEST_JOINT)

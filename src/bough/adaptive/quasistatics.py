@@ -81,15 +81,15 @@ class QuasiStatics(Simulation):
     """Quasi-statics of a linkage: at every step the joints move by h qdd from rest, h = dt^2 / 2.
 
     `error` is an error measure, a number that of `energy`; None or 0 is exact. Methods: "adaptive" (bounded passes
-    over a tree), "dca" (the whole tree every step), "aba" (plain O(n)), "auto" (whichever of these two is cheaper).
-    "adaptive", too, takes plain steps where an error in energy leaves most joints open. `metric` weighs joints in the
+    over a tree), "dca" (the whole tree every step), "aba" (O(n)), "auto" (whichever of these two is cheaper).
+    "adaptive", too, takes full steps where an error in energy leaves most joints open. `metric` weighs joints in the
     error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. `assembly` is the shape of the
     tree: "balanced", "chain_first", `near(bodies)`, or nested pairs of bodies. With `catch_up`, joints left out later
     move for all the time they missed; with method "adaptive" it is on where `culled` is "zero". `closures` close loops,
     beside those of the model. `without` leaves out effects of the model's joints: "damping", "springs", "friction",
     "limits", "closures". A step in which a joint would turn by more than `max_turn` (rad) is cut into parts. The
     tree is redone every `refresh` steps. Joints stay where dry friction holds them, and within their limits; while one
-    of them may be held so, all joints are computed, by plain steps.
+    of them may be held so, all joints are computed, by full steps.
 
     With `culled` "rigid", the default of `energy` and `displacement`, inactive joints are locked: the others are solved
     exactly with them as rigid bodies, on a tree of its own, whose joints are chosen anew after `every` steps, with None
@@ -166,7 +166,7 @@ class QuasiStatics(Simulation):
         """Which of `body_names` have another pose in the world than after step `since`; or which of these pairs of
         bodies have another pose relative to each other, so that forces between the others are as they were.
 
-        O(n). A plain step, and a new configuration, count as moving everything.
+        O(n). A full step, and a new configuration, count as moving everything.
         """
         if not (isinstance(since, Integral) and 0 <= since <= self.steps):
             raise SettingError(f"moved: since is a step that was taken, 0 to {self.steps}, got {since!r}")
@@ -190,7 +190,7 @@ class QuasiStatics(Simulation):
         other.solver.set_step(self.solver.h)
         other.accelerations()
         solver = other.solver
-        if solver.is_plain or solver.tree is None:
+        if solver.uses_all_joints or solver.tree is None:
             return len(self.model.joints), math.inf
         if solver.region is not None:
             interval = solver.region.interval

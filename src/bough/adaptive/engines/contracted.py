@@ -89,7 +89,7 @@ class ContractedLinkage:
             laws.stops[0] = 0
         self.engine = Engine(small, laws, self.state, loops, moves=self._moves)
         if self.engine.has_stops:
-            self.engine.work.grip[:] = laws.grip
+            self.engine.work.stop_torque[:] = laws.stop_torque
         self.loads, self._from, self._source = piece_loads(self.pieces.bearer, len(small.parent)), loads, None
         self.reload(loads)
 

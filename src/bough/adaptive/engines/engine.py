@@ -18,7 +18,7 @@ from bough.adaptive.engines.layout import JointLaws, JointState, Linkage, SweepW
 from bough.adaptive.engines.loops import LoopRows, no_loops
 from bough.adaptive.engines.rest import Course, RestLinkage, make_trial, no_pieces, rest_march, rest_solve
 from bough.adaptive.engines.steps import march_euler, march_momentum, march_rk4, march_stage
-from bough.adaptive.engines.stops import accelerations_now, loop_forces, settle, weld
+from bough.adaptive.engines.stops import accelerations_now, apply_impulses, loop_forces, publish_stops
 from bough.adaptive.engines.sweeps import (
     from_momenta,
     joint_energies,
@@ -85,11 +85,11 @@ class Engine:
 
     def state_of_stops(self) -> dict[str, Any]:
         """What friction and stops did lately, for a checkpoint."""
-        return {"grip": self.work.grip, "held": self.work.held, "fresh": self.fresh}
+        return {"stop_torque": self.work.stop_torque, "mode": self.work.mode, "fresh": self.fresh}
 
     def restore_stops(self, state: dict[str, Any]) -> None:
         """What `state_of_stops` gave."""
-        self.work.grip[:], self.work.held[:], self.fresh = state["grip"], state["held"], state["fresh"]
+        self.work.stop_torque[:], self.work.mode[:], self.fresh = state["stop_torque"], state["mode"], state["fresh"]
 
     def load(self, loads: Loads) -> None:
         """Other bodies may be under forces."""
@@ -113,9 +113,9 @@ class Engine:
         exert."""
         self.load(loads)
         compiled(rest_solve)(self._at_rest(loads, rate, h), h)
-        found, self.stop_torques = self.state.qdd.copy(), self.work.grip.copy()
+        found, self.stop_torques = self.state.qdd.copy(), self.work.stop_torque.copy()
         self.solve(loads, rate)
-        self.state.qdd[:] = found  # a joint that is held is held exactly
+        self.state.qdd[:] = found  # a locked joint has exactly its rate
 
     def has_limits_within(self, distance: float) -> bool:
         """Whether a joint is nearer to a limit than this, or beyond it."""
@@ -208,7 +208,7 @@ class Engine:
         linkage = self._in_motion(loads, 0.0 if integrator == "rk4" else h)
         left = int(compiled(INTEGRATORS[integrator])(linkage, h, steps))
         if left:
-            self.work.grip[:] = 0.0  # of a step that was no motion
+            self.work.stop_torque[:] = 0.0  # of a step that was no motion
         return left
 
     def march_stage(self, loads: Loads, h: float, stage: int) -> bool:
@@ -219,7 +219,7 @@ class Engine:
         self.fresh = False
         left = compiled(march_stage)(self._in_motion(loads, 0.0), h, stage)
         if left:
-            self.work.grip[:] = 0.0
+            self.work.stop_torque[:] = 0.0
         return not left
 
     @property
@@ -235,22 +235,22 @@ class Engine:
 
     def accelerate_unchanged(self, loads: Loads, h: float, lead: float) -> None:
         """The same, with what friction and stops remember left as it was."""
-        kept = self.work.grip.copy(), self.work.held.copy()
+        kept = self.work.stop_torque.copy(), self.work.mode.copy()
         self.accelerate(loads, h, lead)
-        self.work.grip[:], self.work.held[:] = kept
+        self.work.stop_torque[:], self.work.mode[:] = kept
 
     def accelerate_with_known_stops(self, loads: Loads, h: float) -> None:
         """Accelerations in a step of h with friction and stops as they were lately, and loops as `loads` say."""
         e, m = self.laws, self.implicit(h)[0]
         if self.has_stops:
-            e = e._replace(tau=e.tau + e.grip, stops=np.zeros(1, np.int8))
-            m = m._replace(armature=m.armature + e.weld)
+            e = e._replace(tau=e.tau + e.stop_torque, stops=np.zeros(1, np.int8))
+            m = m._replace(armature=m.armature + e.weld_armature)
         self.load(loads)
         compiled(accelerations_now)(Linkage(m, m, self.state, e, loads, self.work, ()), h, h)
 
     def publish_stops(self) -> None:
         """Let bound evaluations know what friction and stops do in the solution found last."""
-        compiled(weld)(self.laws, self.work)
+        compiled(publish_stops)(self.laws, self.work)
 
     def loop_forces(self) -> FloatArray:
         """(2 c, 6) on the bodies of its loops, in their frames, as they were found last."""
@@ -271,8 +271,9 @@ class Engine:
     def transmitted(self, loads: Loads) -> FloatArray:
         """(N, 6) forces on bodies through their joints, in their frames, at the accelerations found last."""
         self.load(loads)
-        compiled(transmit)(self.mechanism, self.state, loads, self.work)
-        return self.work.momentum
+        out = np.zeros((len(self.mechanism.parent), 6))
+        compiled(transmit)(self.mechanism, self.state, loads, self.work, out)
+        return out
 
     def velocities_from(self, rotors: FloatArray) -> None:
         """Let the bodies have the momenta in `work.momentum`, and the rotors these (n,)."""
@@ -287,7 +288,7 @@ class Engine:
         """Take away velocities that open loops: the projection in the mass metric."""
         if self.has_loops:
             e = self.laws._replace(stops=np.zeros(1, np.int8))
-            compiled(settle)(self._in_motion(no_forces(0), 0.0)._replace(e=e), LONG, 1.0)
+            compiled(apply_impulses)(self._in_motion(no_forces(0), 0.0)._replace(e=e), LONG, 1.0)
 
 
 def with_armature(m: Mechanism, e: JointLaws, h: float) -> Mechanism:

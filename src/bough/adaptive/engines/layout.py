@@ -43,8 +43,8 @@ class JointLaws(NamedTuple):
     lower: Rows  # (n,) limits of the coordinate, infinite where there is none
     upper: Rows  # (n,)
     place: Rows  # (n,) where that coordinate is in q, -1 = nowhere
-    grip: Rows  # (n,) what friction and stops did lately, held joints on average: taken as given by surveys
-    weld: Rows  # (n,) armature that surveys give to joints that friction holds with strength to spare
+    stop_torque: Rows  # (n,) of friction and stops lately; bound evaluations take it for a load
+    weld_armature: Rows  # (n,) armature by which bound evaluations lock joints that stick with friction to spare
     stops: Rows  # (1,) whether there is friction or a limit at all
 
 
@@ -70,12 +70,12 @@ class SweepWork(NamedTuple):
     W: Rows  # (n, 6) the memory of V, as loops are eliminated
     loop: Rows  # (N, 6) forces of loops on bodies in their frames; empty where there are none
     tau: Rows  # (n,) torques to which a linkage at rest answers
-    given: Rows  # (n,) what friction and stops did before, undone
+    previous: Rows  # (n,) what friction and stops did before, undone
     rotor: Rows  # (n,) armature without what holds a joint
-    hold: Rows  # (n,) the rate at which a joint is held
-    held: Rows  # (n,) what friction and limits do to a joint; see `stops`
-    tried: Rows  # (n,) how often friction let go in this step
-    grip: Rows  # (n,) torques of friction and stops in this step
+    mode_rate: Rows  # (n,) the rate of a locked degree of freedom
+    mode: Rows  # (n,) what friction and limits do to a joint; see `stops`
+    releases: Rows  # (n,) how often friction let go in this step
+    stop_torque: Rows  # (n,) torques of friction and stops in this step
 
 
 class Linkage(NamedTuple):
@@ -109,8 +109,11 @@ def make_work(bodies: int, dofs: int, moves: bool, loops: bool, force: FloatArra
     arrays: dict[str, Any] = {name: np.zeros((bodies, size)) for name, size in AT_REST.items()}
     arrays |= {name: np.zeros((bodies if moves else 0, size)) for name, size in IN_MOTION.items()}
     arrays |= {"needs": np.zeros(bodies, np.int8), "V": np.zeros((dofs, 6)), "u": np.zeros(dofs)}
-    arrays |= {name: np.zeros(dofs if moves else 0) for name in ("rate", "tau", "given", "rotor", "hold", "grip")}
-    arrays |= {name: np.zeros(dofs if moves else 0, np.int8) for name in ("held", "tried")}
+    arrays |= {
+        name: np.zeros(dofs if moves else 0)
+        for name in ("rate", "tau", "previous", "rotor", "mode_rate", "stop_torque")
+    }
+    arrays |= {name: np.zeros(dofs if moves else 0, np.int8) for name in ("mode", "releases")}
     arrays |= {"W": arrays["V"], "loop": np.zeros((bodies if moves and loops else 0, 6))}
     return SweepWork(force=np.zeros((bodies, 6)) if force is None else force, **arrays)
 
@@ -124,8 +127,8 @@ def make_laws(model: Model, m: Mechanism, tau: FloatArray) -> JointLaws:
     sprung = np.zeros(len(m.parent), np.int8)
     sprung[body[stiffness != 0.0]] = 1
     given = (damping, stiffness, np.array(m.armature), sprung, friction, lower, upper, place)
-    held = np.zeros(len(v)), np.zeros(len(v))
-    return with_stops(JointLaws._make([tau, *map(np.ascontiguousarray, given), *held, np.zeros(1, np.int8)]))
+    stops = np.zeros(len(v)), np.zeros(len(v))
+    return with_stops(JointLaws._make([tau, *map(np.ascontiguousarray, given), *stops, np.zeros(1, np.int8)]))
 
 
 def with_stops(effort: JointLaws) -> JointLaws:
@@ -158,8 +161,8 @@ def take_part(e: JointLaws, plan: Blueprint, t: Pieces, part: JointLaws) -> None
         k = t.dofs[d]
         part.tau[d], part.damping[d], part.stiffness[d] = e.tau[k], e.damping[k], e.stiffness[k]
         part.rotor[d], part.friction[d], part.place[d] = e.rotor[k], e.friction[k], e.place[k]
-        part.lower[d], part.upper[d], part.grip[d] = e.lower[k], e.upper[k], e.grip[k]
-        part.weld[d] = e.weld[k]
+        part.lower[d], part.upper[d], part.stop_torque[d] = e.lower[k], e.upper[k], e.stop_torque[k]
+        part.weld_armature[d] = e.weld_armature[k]
         if e.friction[k] > 0.0 or abs(e.lower[k]) < HUGE or abs(e.upper[k]) < HUGE:
             part.stops[0] = 1
     for k in range(len(t.body)):

@@ -210,7 +210,7 @@ def rest_solve(s: RestLinkage, h: Scalar) -> Scalar:
     if len(s.t) > 0:
         energy = tie(m, q, w, s.t, s.given)
     if len(s.e) > 0:
-        w.grip[:] = 0.0  # the result depends on inputs alone
+        w.stop_torque[:] = 0.0  # the result depends on inputs alone
         for k in range(len(m.axis)):
             s.e.rotor[k], s.still.armature[k] = m.armature[k], m.armature[k]
         accelerations_from_rest(s, np.sqrt(h), s.share[0])

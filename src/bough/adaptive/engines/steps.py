@@ -14,7 +14,7 @@ next step closes.
 from __future__ import annotations
 
 from bough.adaptive.engines.layout import JointState, Linkage
-from bough.adaptive.engines.stops import bend, hold_loops, release, settle
+from bough.adaptive.engines.stops import apply_impulses, bend, hold_loops, restore_armature
 from bough.adaptive.engines.sweeps import effort, from_momenta, outward, solve, velocities, world_poses
 from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
@@ -71,16 +71,16 @@ def euler(x: Linkage, h: float) -> int:
         s.v0[j] = s.v[j]
         s.v[j] += h * s.qdd[j]
     if len(x.lp) > 0:
-        settle(x, h, 1.0)
+        apply_impulses(x, h, 1.0)
         wrong = too_fast(m, s, 0.0)
         if wrong >= 0:
-            release(m, x.e, x.w)
+            restore_armature(m, x.e, x.w)
             for k in range(len(m.axis)):
                 s.v[m.v_index[k]] = s.v0[m.v_index[k]]
             return wrong
     for i in range(len(m.parent)):
         integrate_joint(m, i, s.q, s.v, h, s.q)
-    release(m, x.e, x.w)
+    restore_armature(m, x.e, x.w)
     return -1
 
 
@@ -146,14 +146,14 @@ def end_step(x: Linkage, h: float) -> int:
     wrong = too_fast(still, s, 0.0)
     if len(x.lp) > 0:  # noqa: SIM102
         if wrong < 0:
-            settle(x, h, 1.0)
+            apply_impulses(x, h, 1.0)
             wrong = too_fast(still, s, 0.0)
     if wrong >= 0:
         for i in range(len(still.parent)):
             integrate_joint(still, i, s.q0, s.v0, 0.0, s.q)
         for k in range(len(still.axis)):
             s.v[still.v_index[k]] = s.v0[still.v_index[k]]
-    release(still, x.e, x.w)
+    restore_armature(still, x.e, x.w)
     return wrong
 
 

@@ -1,11 +1,11 @@
-"""Loops, dry friction and limits at the end of a step: joints that are held, found by trying (an active set).
+"""Loops, dry friction and limits at the end of a step: the mode of each degree of freedom, by an active set.
 
-A step under all other forces, and what friction and stops did in the one before, ends with rates that impulses then
-change, all at once: those of loops, which are solved for, and those of joints. A held freedom has a rate that is known:
-none where friction holds it, that which leads exactly to the limit in the next step where it is stopped, inelastically.
-It gets so large an armature that nothing moves it otherwise; what holds it is S' f, f being the force through its
-joint. A limit that would have to pull lets go; friction does where it would have to be stronger than it is, and then
-works against the sliding; a joint whose sliding would turn around within the step is held instead.
+A step under all other forces, and the friction and stop torques of the step before, ends with rates that impulses then
+change, all at once: those of loops, which are solved for, and those of joints. A locked degree of freedom has a known
+rate: zero where it sticks, that which leads exactly to the limit in the next step where it is at its stop
+(inelastically). A very large armature locks it; the torque that locks it is S' f, f being the force through its joint.
+A limit that would have to pull lets go. A joint that would need more than its friction slips, and friction then
+opposes the slip; a joint whose slip would reverse within the step sticks instead.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def bend(x: Linkage) -> None:
 
 @loop_kernel
 def hold_loops(x: Linkage) -> None:
-    """s.qdd: accelerations w.a of all bodies, after `bend`, with the loops held."""
+    """s.qdd: accelerations w.a of all bodies, after `bend`, with the loops closed."""
     m, s, g = x.m, x.s, x.m.gravity
     add_rates(x.lp, x.w, join(ZERO3, (-g[0], -g[1], -g[2])), 1.0)
     x.lp.rate[0] = 0.0
@@ -117,8 +117,8 @@ def loop_forces(lp: LoopRows, out: Rows) -> None:
             put6(out, k, add6(get6(out, k), scale6(lp.lam[r], get6(lp.wrench, 2 * r + side))))
 
 
-RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH = range(6)  # what a freedom does; held ones from STUCK on
-HEAVY, STIFF = 1e9, 1e7  # how much heavier a held freedom is than it would be, without and with loops
+RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH = range(6)  # modes of a degree of freedom; locked ones from STUCK on
+HEAVY, STIFF = 1e9, 1e7  # armature of a locked degree of freedom, by its inertia, without and with loops
 SOON, LATER, SINGLY = range(3)  # how guesses are corrected
 CLOSE, EARLY = 0.1, 4  # relative change of what holds a joint after which it is not asked again, in the first tries
 SLACK = 1e-6  # of friction, by which joints that are changed one by one may miss their law
@@ -133,62 +133,62 @@ LETS_GO = 3  # times that friction or a limit lets go in a step
 def begin_stops(m: Mechanism, w: SweepWork) -> None:
     """Take note of armatures, and of what friction and stops did before."""
     for k in range(len(m.axis)):
-        w.given[k], w.rotor[k], w.tried[k], w.tau[k] = -w.grip[k], m.armature[k], 0, 0.0
+        w.previous[k], w.rotor[k], w.releases[k], w.tau[k] = -w.stop_torque[k], m.armature[k], 0, 0.0
 
 
 @loop_kernel
-def guess(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float) -> None:
-    """Joints at a limit that held them are held again; those with friction stick where it is strong enough to stop them
-    by itself, or else slide."""
+def guess_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float) -> None:
+    """Joints at a limit that stopped them before are stopped again; those with friction stick where it can stop them by
+    itself, or else slip."""
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
-            w.held[k] = RUNS
+            w.mode[k] = RUNS
             if e.friction[k] > 0.0:
-                w.held[k], w.hold[k] = STUCK, 0.0
+                w.mode[k], w.mode_rate[k] = STUCK, 0.0
                 weight = along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + w.rotor[k]
-                t = w.grip[k] - w.rate[k] * weight / h
+                t = w.stop_torque[k] - w.rate[k] * weight / h
                 if abs(t) > e.friction[k]:
-                    w.held[k] = BACKWARD if t > 0.0 else FORWARD
+                    w.mode[k] = BACKWARD if t > 0.0 else FORWARD
             if e.place[k] >= 0:
                 x = s.q[e.place[k]]
-                if w.grip[k] > 0.0 and x <= e.lower[k] + NEAR:
-                    w.held[k], w.hold[k] = LOW, min((e.lower[k] - x) / h, 0.0)
-                elif w.grip[k] < 0.0 and x >= e.upper[k] - NEAR:
-                    w.held[k], w.hold[k] = HIGH, max((e.upper[k] - x) / h, 0.0)
+                if w.stop_torque[k] > 0.0 and x <= e.lower[k] + NEAR:
+                    w.mode[k], w.mode_rate[k] = LOW, min((e.lower[k] - x) / h, 0.0)
+                elif w.stop_torque[k] < 0.0 and x >= e.upper[k] - NEAR:
+                    w.mode[k], w.mode_rate[k] = HIGH, max((e.upper[k] - x) / h, 0.0)
 
 
 @kernel
-def hold(m: Mechanism, e: JointLaws, w: SweepWork, h: float, heavy: float) -> None:
-    """Torques and armatures for the present guess; w.IA and w.grip are those of the try before."""
+def impose_modes(m: Mechanism, e: JointLaws, w: SweepWork, h: float, heavy: float) -> None:
+    """Torques and armatures for the present guess; w.IA and w.stop_torque are those of the try before."""
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
-            w.tau[k], m.armature[k] = w.given[k], w.rotor[k]
-            if w.held[k] == FORWARD:
+            w.tau[k], m.armature[k] = w.previous[k], w.rotor[k]
+            if w.mode[k] == FORWARD:
                 w.tau[k] -= e.friction[k]
-            elif w.held[k] == BACKWARD:
+            elif w.mode[k] == BACKWARD:
                 w.tau[k] += e.friction[k]
-            elif w.held[k] >= STUCK:
+            elif w.mode[k] >= STUCK:
                 weight = heavy * (along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + w.rotor[k])
                 m.armature[k] += weight
-                w.tau[k] += w.grip[k] + weight * (w.hold[k] - w.rate[k]) / h
+                w.tau[k] += w.stop_torque[k] + weight * (w.mode_rate[k] - w.rate[k]) / h
 
 
 @loop_kernel
-def _grip(held: int, friction: Scalar, t: Scalar) -> Scalar:
-    """What friction or a limit does to a freedom, which needs t to be held."""
-    if held == FORWARD:
+def _stop_torque(mode: int, friction: Scalar, t: Scalar) -> Scalar:
+    """The torque of friction or a limit in a mode, where t would lock the degree of freedom."""
+    if mode == FORWARD:
         return -friction
-    if held == BACKWARD:
+    if mode == BACKWARD:
         return friction
-    if held == STUCK:
+    if mode == STUCK:
         return min(max(t, -friction), friction)
-    if held == LOW:
+    if mode == LOW:
         return max(t, 0.0)
-    return min(t, 0.0) if held == HIGH else 0.0
+    return min(t, 0.0) if mode == HIGH else 0.0
 
 
 @loop_kernel
-def correct(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float, how: int) -> int:
+def correct_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float, how: int) -> int:
     """How many guesses were wrong, and are others now; w.pA: forces through joints.
 
     In `SOON` tries those far from what holds a joint are wrong, too. `SINGLY` the first wrong one is changed and no
@@ -199,43 +199,43 @@ def correct(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float, h
         for k in range(m.dof[i], m.dof[i + 1]):
             a = s.stretch[m.v_index[k]]
             v = w.rate[k] + h * a
-            t = along(m, k, get6(w.pA, i)) + w.rotor[k] * a - w.given[k]
-            before, w.grip[k] = w.grip[k], _grip(w.held[k], e.friction[k], t)
-            if how == SOON and w.held[k] >= STUCK and abs(w.grip[k] - before) > CLOSE * abs(before):
+            t = along(m, k, get6(w.pA, i)) + w.rotor[k] * a - w.previous[k]
+            before, w.stop_torque[k] = w.stop_torque[k], _stop_torque(w.mode[k], e.friction[k], t)
+            if how == SOON and w.mode[k] >= STUCK and abs(w.stop_torque[k] - before) > CLOSE * abs(before):
                 wrong += 1
-            to, rate = _better(s, e, w, h, k, v, t, slack)
-            if to == w.held[k]:
+            to, rate = _next_mode(s, e, w, h, k, v, t, slack)
+            if to == w.mode[k]:
                 continue
-            lets_go = w.held[k] >= STUCK and to <= STUCK
-            if (how == SINGLY and wrong > 0) or (how != SINGLY and lets_go and w.tried[k] >= LETS_GO):
+            lets_go = w.mode[k] >= STUCK and to <= STUCK
+            if (how == SINGLY and wrong > 0) or (how != SINGLY and lets_go and w.releases[k] >= LETS_GO):
                 left += 1
                 continue
-            w.held[k], w.hold[k] = to, rate
-            w.tried[k] += int(lets_go)
+            w.mode[k], w.mode_rate[k] = to, rate
+            w.releases[k] += int(lets_go)
             wrong += 1
     return wrong if wrong > 0 else -left
 
 
 @loop_kernel
-def _better(
+def _next_mode(
     s: JointState, e: JointLaws, w: SweepWork, h: float, k: int, v: Scalar, t: Scalar, slack: Scalar
 ) -> tuple[int, Scalar]:
-    """What freedom k should do instead, if it does what it is thought to at rate v and needs t to be held."""
-    held = w.held[k]
-    if held <= STUCK and e.place[k] >= 0:
+    """The mode that degree of freedom k should have, and its rate, if it moves at rate v and t would lock it."""
+    mode = w.mode[k]
+    if mode <= STUCK and e.place[k] >= 0:
         x = s.q[e.place[k]]
         least, most = min((e.lower[k] - x) / h, 0.0), max((e.upper[k] - x) / h, 0.0)
         if v < least:
             return LOW, least
         if v > most:
             return HIGH, most
-    elif (held == LOW and t < -slack * abs(w.given[k])) or (held == HIGH and t > slack * abs(w.given[k])):
+    elif (mode == LOW and t < -slack * abs(w.previous[k])) or (mode == HIGH and t > slack * abs(w.previous[k])):
         return (STUCK if e.friction[k] > 0.0 else RUNS), 0.0  # a limit does not pull
-    if (held == FORWARD and v < 0.0) or (held == BACKWARD and v > 0.0):
+    if (mode == FORWARD and v < 0.0) or (mode == BACKWARD and v > 0.0):
         return STUCK, 0.0
-    if held == STUCK and abs(t) > (1.0 + slack) * e.friction[k]:
+    if mode == STUCK and abs(t) > (1.0 + slack) * e.friction[k]:
         return (BACKWARD if t > 0.0 else FORWARD), 0.0
-    return held, w.hold[k]
+    return mode, w.mode_rate[k]
 
 
 @kernel
@@ -251,23 +251,23 @@ def transmit_answer(m: Mechanism, w: SweepWork, lp: LoopRows) -> None:
 
 
 @loop_kernel
-def balance(x: Linkage, h: float) -> None:
+def find_modes(x: Linkage, h: float) -> None:
     """s.stretch: accelerations by which rates w.rate, after a step of h, obey loops, friction and limits.
 
-    lp.given is what opens loops without. The armature of joints that are held stays with them.
+    lp.given is what opens loops without. Locked joints keep their armature.
     """
     still, s, e, w, lp = x.still, x.s, x.e, x.w, x.lp
     begin_stops(still, w)
     if e.stops[0] == 0:
         respond(still, s, w, lp)
         return
-    guess(still, s, e, w, h)
+    guess_modes(still, s, e, w, h)
     how, tries = SOON, 0
     while tries < MOST:
-        hold(still, e, w, h, HEAVY if len(lp.loop) == 0 else STIFF)
+        impose_modes(still, e, w, h, HEAVY if len(lp.loop) == 0 else STIFF)
         respond(still, s, w, lp)
         transmit_answer(still, w, lp)
-        wrong, tries = correct(still, s, e, w, h, how), tries + 1
+        wrong, tries = correct_modes(still, s, e, w, h, how), tries + 1
         if wrong == 0:
             break
         if wrong < 0:
@@ -277,7 +277,7 @@ def balance(x: Linkage, h: float) -> None:
 
 
 @kernel
-def release(m: Mechanism, e: JointLaws, w: SweepWork) -> None:
+def restore_armature(m: Mechanism, e: JointLaws, w: SweepWork) -> None:
     """Armatures are those of the step again."""
     if e.stops[0] == 1:
         for k in range(len(m.axis)):
@@ -285,9 +285,9 @@ def release(m: Mechanism, e: JointLaws, w: SweepWork) -> None:
 
 
 @loop_kernel
-def settle(x: Linkage, h: float, share: float) -> None:
+def apply_impulses(x: Linkage, h: float, share: float) -> None:
     """s.v: what loops, friction and limits leave of it at the end of a step of h that closes a share of the gaps of
-    loops; `release` must follow."""
+    loops; `restore_armature` must follow."""
     still, s, e, w, lp = x.still, x.s, x.e, x.w, x.lp
     velocities(still, s, w)
     if len(lp.loop) > 0:
@@ -297,13 +297,13 @@ def settle(x: Linkage, h: float, share: float) -> None:
         lp.rate[0] = share / (h * h)
         for r in range(len(lp.loop)):
             lp.gap[r] *= float(abs(lp.gap[r]) > ROUNDING * min(1.0, lp.reach[0]))
-    balance(x, h)
+    find_modes(x, h)
     for k in range(len(still.axis)):
         j = still.v_index[k]
         s.qdd[j] += s.stretch[j]
         s.v[j] += h * s.stretch[j]
-        if e.stops[0] == 1 and w.held[k] >= STUCK:
-            s.v[j] = w.hold[k]
+        if e.stops[0] == 1 and w.mode[k] >= STUCK:
+            s.v[j] = w.mode_rate[k]
 
 
 @loop_kernel
@@ -321,32 +321,32 @@ def accelerations_now(x: Linkage, lead: float, h: float) -> None:
     add_rates(lp, w, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]), 1.0)
     for k in range(len(m.axis)):
         w.rate[k] += h * s.qdd[m.v_index[k]]
-    balance(x, h)
-    release(m, x.e, w)
+    find_modes(x, h)
+    restore_armature(m, x.e, w)
     for k in range(len(m.axis)):
         s.qdd[m.v_index[k]] += s.stretch[m.v_index[k]]
 
 
 @loop_kernel
 def accelerations_from_rest(x: Workspace, h: Scalar, share: Scalar) -> None:
-    """s.qdd of a semi-implicit step of h from rest: loops, friction and limits as `settle` leaves them; s.v stays 0."""
+    """s.qdd of a semi-implicit step of h from rest with the impulses of loops, friction and limits; s.v stays 0."""
     m, s = x.m, x.s
     solve(m, s, x.e, x.loads, x.w, 0.0)
     for k in range(len(m.axis)):
         s.v[m.v_index[k]] = h * s.qdd[m.v_index[k]]
-    settle(x, h, share)
-    release(m, x.e, x.w)
+    apply_impulses(x, h, share)
+    restore_armature(m, x.e, x.w)
     for k in range(len(m.axis)):
         j = m.v_index[k]
         s.qdd[j], s.v[j] = s.v[j] / h, 0.0
 
 
-# What surveys are told: friction that holds with strength to spare welds its joint
+# What bound evaluations know: a joint that sticks with friction to spare is welded
 
 
 @loop_kernel
-def weld(e: JointLaws, w: SweepWork) -> None:
-    """Take over what friction and stops do now; joints that are held easily are welded."""
-    for k in range(len(w.held)):
-        e.grip[k] = w.grip[k]
-        e.weld[k] = WELDED if w.held[k] == STUCK and abs(w.grip[k]) <= EASY * e.friction[k] else 0.0
+def publish_stops(e: JointLaws, w: SweepWork) -> None:
+    """Take over what friction and stops do now; joints that friction locks easily are welded."""
+    for k in range(len(w.mode)):
+        e.stop_torque[k] = w.stop_torque[k]
+        e.weld_armature[k] = WELDED if w.mode[k] == STUCK and abs(w.stop_torque[k]) <= EASY * e.friction[k] else 0.0

@@ -251,7 +251,7 @@ def effort(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lead: float)
             x = w.rate[k]
             w.u[k] = e.tau[k] - e.damping[k] * x
             if e.stops[0] == 1:
-                w.u[k] += w.grip[k]
+                w.u[k] += w.stop_torque[k]
             if e.sprung[i] == 1:
                 w.u[k] -= e.stiffness[k] * (s.stretch[m.v_index[k]] + lead * x)
 
@@ -340,8 +340,8 @@ def tally(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, out: Rows) ->
 
 
 @loop_kernel
-def transmit(m: Mechanism, s: JointState, loads: Loads, w: SweepWork) -> None:
-    """w.momentum: the force on each body through its joint, in its frame, at accelerations s.qdd (inverse dynamics)."""
+def transmit(m: Mechanism, s: JointState, loads: Loads, w: SweepWork, out: Rows) -> None:
+    """out (N, 6): the force on each body through its joint, in its frame, at accelerations s.qdd (inverse dynamics)."""
     by_freedom(m, s.v, w.rate)
     outward(m, s.q, loads, w)
     g = m.gravity
@@ -357,9 +357,8 @@ def transmit(m: Mechanism, s: JointState, loads: Loads, w: SweepWork) -> None:
         for k in range(m.dof[i], m.dof[i + 1]):
             a = add6(a, freedom(m, k, s.qdd[m.v_index[k]]))
         put6(w.a, i, a)
-        put6(w.momentum, i, add6(rigid_times(get10(m.inertia, i), a), get6(w.pA, i)))
+        put6(out, i, add6(rigid_times(get10(m.inertia, i), a), get6(w.pA, i)))
     for i in range(len(m.parent) - 1, -1, -1):
         above = m.parent[i]
         if above >= 0:
-            f = force_to_parent(m, w.X, i, get6(w.momentum, i))
-            put6(w.momentum, above, add6(get6(w.momentum, above), f))
+            put6(out, above, add6(get6(out, above), force_to_parent(m, w.X, i, get6(out, i))))

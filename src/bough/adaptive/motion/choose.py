@@ -1,7 +1,8 @@
 """Which clusters are active next: closed where they do next to nothing beyond rigid motion, opened where they would.
 
-From the root down, with the figures of a survey. An active node closes where A / eps_a^2 + V / eps_v^2 <= theta m; a
-closed one opens where E > eps_a^2 m, m being the mass that eps_a is meant for. Between both lies the hysteresis.
+From the root down, with the figures of a bound evaluation. An active node closes where A / eps_a^2 + V / eps_v^2 <=
+theta m; a closed one opens where E > eps_a^2 m, m being the mass that eps_a is meant for. Between both lies the
+hysteresis.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ import numpy as np
 
 from bough.adaptive.engines.layout import JointLaws, JointState
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.motion.survey import (
+from bough.adaptive.motion.evaluate import (
     H_SUM,
     K_SUM,
     SQUARE_A,
     SQUARE_V,
-    Survey,
+    Evaluation,
     build,
     close_node,
+    evaluate,
     is_active,
     is_solid,
     joint_pull,
     motion_of,
-    survey,
 )
 from bough.adaptive.tree.algebra import hand_down, joint_terms, put_acceleration, share_out
 from bough.adaptive.tree.blocks import ZERO6, full_six, six
@@ -51,7 +52,7 @@ class Rule(NamedTuple):
     a: float  # eps_a^2
     v: float  # eps_v^2
     most: int  # clusters that may be open
-    by_joint: int  # 1: sums of squares of joints (`survey.joint_sums`) stand for A, E and V
+    by_joint: int  # 1: sums of squares of joints (`evaluate.joint_sums`) stand for A, E and V
 
 
 class Choice(NamedTuple):
@@ -109,7 +110,7 @@ def _close(m: Mechanism, plan: Blueprint, st: State, x: Choice, n: int) -> None:
 
 @loop_kernel
 def _open_forces(
-    m: Mechanism, plan: Blueprint, st: State, s: JointState, n: int, y: Survey, v: Motion, f1: Force, f2: Force
+    m: Mechanism, plan: Blueprint, st: State, s: JointState, n: int, y: Evaluation, v: Motion, f1: Force, f2: Force
 ) -> tuple[Force, Force, Force, Force]:
     """Forces on the children of a closed cluster that moves with v, all joints released; y.Q are its torques."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
@@ -124,7 +125,15 @@ def _open_forces(
 
 @loop_kernel
 def choose(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s: JointState, y: Survey, rule: Rule, x: Choice
+    m: Mechanism,
+    plan: Blueprint,
+    st: State,
+    fr: Front,
+    e: JointLaws,
+    s: JointState,
+    y: Evaluation,
+    rule: Rule,
+    x: Choice,
 ) -> Scalar:
     """Fill x; returns 0 where more clusters than the rule allows would be open."""
     x.count[:] = 0
@@ -183,7 +192,7 @@ def choose(
 
 @loop_kernel
 def settle(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s: JointState, y: Survey, x: Choice
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s: JointState, y: Evaluation, x: Choice
 ) -> None:
     """Make the choice: joints that close stand still, closed nodes get their records, and the front is the new one."""
     for k in range(x.count[OPEN]):
@@ -204,7 +213,7 @@ def settle(
 
 
 @loop_kernel
-def momenta(plan: Blueprint, y: Survey, x: Choice) -> None:
+def momenta(plan: Blueprint, y: Evaluation, x: Choice) -> None:
     """y.momentum (P, 6): the momenta of the pieces of the contracted tree."""
     y.momentum[:, :] = 0.0
     for k in range(x.count[FRONT]):
@@ -215,7 +224,7 @@ def momenta(plan: Blueprint, y: Survey, x: Choice) -> None:
 
 
 @loop_kernel
-def lost(m: Mechanism, plan: Blueprint, st: State, s: JointState, y: Survey, x: Choice) -> Scalar:
+def lost(m: Mechanism, plan: Blueprint, st: State, s: JointState, y: Evaluation, x: Choice) -> Scalar:
     """Delta = sum_i |a_i(whole) - a_i(locked)|^2 in I_i, with the accelerations of the pieces in y.velocity.
 
     Within a rigid cluster the two parts, beyond its own rigid motion and of that motion, are orthogonal. Rotors of
@@ -242,7 +251,7 @@ def lost(m: Mechanism, plan: Blueprint, st: State, s: JointState, y: Survey, x: 
 # One entry to all that is done with the assembly tree of a moving linkage: it is compiled once.
 
 
-BUILD, SURVEY, CHOOSE, SETTLE, MOMENTA, LOST = range(6)
+BUILD, EVALUATE, CHOOSE, SETTLE, MOMENTA, LOST = range(6)
 
 
 @loop_kernel
@@ -254,18 +263,18 @@ def attend(
     loads: Loads,
     e: JointLaws,
     s: JointState,
-    y: Survey,
+    y: Evaluation,
     x: Choice,
     rule: Rule,
     touched: Rows,
     what: int,
 ) -> Scalar:
-    """BUILD: all records. SURVEY: what active nodes do, then CHOOSE: the next region. SETTLE: make it so. MOMENTA: of
+    """BUILD: all records. EVALUATE: what active nodes do, then CHOOSE: the next region. SETTLE: make it so. MOMENTA: of
     its pieces, into y.momentum. LOST: Delta."""
     if what == BUILD:
         build(m, plan, st, fr, loads, e, s, y)
-    elif what == SURVEY:
-        survey(m, plan, st, fr, loads, touched, e, s, y)
+    elif what == EVALUATE:
+        evaluate(m, plan, st, fr, loads, touched, e, s, y)
         return choose(m, plan, st, fr, e, s, y, rule, x)
     elif what == CHOOSE:
         return choose(m, plan, st, fr, e, s, y, rule, x)

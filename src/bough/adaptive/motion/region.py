@@ -1,7 +1,7 @@
 """The region of a moving linkage, by bound evaluation: clusters are locked where they do next to nothing by themselves.
 
 Opening a cluster changes nothing: its joints start at rest. Closing stops the joints in it by internal impulses:
-momenta stay, the energy taken is counted. Regions are chosen from bound evaluations (`survey`, `choose`).
+momenta stay, the energy taken is counted. Regions are chosen from bound evaluations (`evaluate`, `choose`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.cost import BUILD_COST, EVERY, NO_LIMIT, SURVEY_COST, most_open
+from bough.adaptive.cost import BUILD_COST, EVALUATION_COST, EVERY, NO_LIMIT, most_open
 from bough.adaptive.engines.contracted import LoopForces
 from bough.adaptive.engines.engine import Engine, with_armature
 from bough.adaptive.motion.choose import (
@@ -24,19 +24,19 @@ from bough.adaptive.motion.choose import (
     BY_JOINT,
     CHOOSE,
     CLOSED,
+    EVALUATE,
     FRESH,
     LOST,
     MOMENTA,
     OPEN,
     SETTLE,
-    SURVEY,
     Choice,
     Rule,
     attend,
     make_choice,
     make_rule,
 )
-from bough.adaptive.motion.survey import Survey, joint_sums, make_survey
+from bough.adaptive.motion.evaluate import Evaluation, joint_sums, make_evaluation
 from bough.adaptive.region import Region
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import TreeEngine
@@ -83,10 +83,10 @@ class EvaluatedRegion(Region):
         self.loop_forces = None if solver.closures is None else LoopForces(solver.closures.closing)
 
     @cached_property
-    def survey(self) -> Survey:
+    def evaluation(self) -> Evaluation:
         """Working space of bound evaluations."""
         plan = self.tree.plan
-        return make_survey(len(plan.left), int(plan.depth[0]), self.linkage.piece)
+        return make_evaluation(len(plan.left), int(plan.depth[0]), self.linkage.piece)
 
     @cached_property
     def choice(self) -> Choice:
@@ -163,7 +163,7 @@ class EvaluatedRegion(Region):
         if self.age >= (interval.every // 5 if self.urgent else interval.every) or (changed and not keep) or loose:
             self.age, self.urgent = 0, False
             if not self.choose():
-                selector.leave(BUILD_COST + SURVEY_COST)
+                selector.leave(BUILD_COST + EVALUATION_COST)
                 return False
             selector.succeed()
             interval.adapt(int(self.choice.count[FRESH]), int(self.choice.count[OPEN]))
@@ -210,7 +210,7 @@ class EvaluatedRegion(Region):
     def _has_locked(self, joints: list[int]) -> bool:
         """Whether one of these joints, numbers of primitives, is locked."""
         plan = self.tree.plan
-        return bool((self.survey.active[plan.node_of[plan.host[joints]]] == 0).any())
+        return bool((self.evaluation.active[plan.node_of[plan.host[joints]]] == 0).any())
 
     def note(self, everything: bool, forces: list[int], torques: list[int]) -> None:
         """Other forces on these bodies, and torques at these joints: records of the clusters they act in are behind."""
@@ -225,7 +225,7 @@ class EvaluatedRegion(Region):
 
     def begin(self, loads: Loads, h: float, nodes: IntArray | None = None) -> None:
         """Take the linkage as it is: joints that move are active, all others are rigid; or these nodes are. O(n)."""
-        tree, y = self.tree, self.survey
+        tree, y = self.tree, self.evaluation
         y.lead[0] = h
         tree.mechanism = with_armature(self.solver.mechanism, self.solver.laws, h)
         self._weigh()
@@ -255,7 +255,7 @@ class EvaluatedRegion(Region):
         """Have something done with the tree; see `attend`."""
         tree = self.tree
         whole = tree.mechanism, tree.plan, tree.state, tree.front
-        own = self.solver.laws, self.solver.motion, self.survey, self.choice
+        own = self.solver.laws, self.solver.motion, self.evaluation, self.choice
         return float(compiled(attend)(*whole, loads, *own, rule, touched, what))
 
     # How it is chosen
@@ -314,9 +314,10 @@ class EvaluatedRegion(Region):
         full.accelerate(loads, INSTANT, self.h)
         whole = self.solver.motion.qdd.copy()
         if full.has_stops:
-            self.loads_chosen_for, grip, weld = _all(loads, e.tau), e.grip.copy(), e.weld.copy()
+            self.loads_chosen_for = _all(loads, e.tau)
+            torque, weld = e.stop_torque.copy(), e.weld_armature.copy()
             full.publish_stops()
-            self._take_stops((e.weld != weld) | ((e.weld == 0.0) & (e.grip != grip)))
+            self._take_stops((e.weld_armature != weld) | ((e.weld_armature == 0.0) & (e.stop_torque != torque)))
         if self.loop_forces is not None:
             self.loop_forces.update(full, None, loads)
             self.note(False, self.loop_forces.record(), [])
@@ -365,9 +366,9 @@ class EvaluatedRegion(Region):
     def _sum_joints(self) -> None:
         """Let the next choice go by the accelerations of all joints in `motion.qdd`, and their rates. O(n)."""
         plan = self.tree.plan
-        if not len(self.survey.joint):
-            self.survey = self.survey._replace(joint=np.zeros((len(plan.left), 2)))
-        compiled(joint_sums)(self.solver.mechanism, plan, self.solver.motion, self.survey.joint)
+        if not len(self.evaluation.joint):
+            self.evaluation = self.evaluation._replace(joint=np.zeros((len(plan.left), 2)))
+        compiled(joint_sums)(self.solver.mechanism, plan, self.solver.motion, self.evaluation.joint)
 
     def choose_by(self, rule: Rule, loads: Loads) -> bool:
         """Evaluate the linkage and choose the region anew; False if more clusters would be open than the rule allows.
@@ -381,7 +382,7 @@ class EvaluatedRegion(Region):
             touched = NOTHING
         self.touched, self.stale = [], False
         limits = rule if self._most is None else rule._replace(most=min(self._most, rule.most))
-        fits = self._attend(SURVEY, loads, limits, touched)
+        fits = self._attend(EVALUATE, loads, limits, touched)
         while fits == 0.0:
             if limits.most == rule.most:
                 return False
@@ -393,28 +394,28 @@ class EvaluatedRegion(Region):
         self.is_limited = limits.opens != rule.opens
         if self.choice.count[CLOSED] or self.choice.count[FRESH]:
             self._change(loads, energy)
-        self.engine.accelerate_with_known_stops(self.linkage.loads, float(self.survey.lead[0]))
+        self.engine.accelerate_with_known_stops(self.linkage.loads, float(self.evaluation.lead[0]))
         self.lost = self._attend(LOST, loads)
         return True
 
     def _take_stops(self, others: BoolArray) -> None:
         """Friction and stops are those of the whole linkage now; of these degrees of freedom they are others."""
         part, at, whole = self.engine.laws, self.linkage.pieces.dofs, self.solver.laws
-        part.grip[:], part.weld[:] = whole.grip[at], whole.weld[at]
+        part.stop_torque[:], part.weld_armature[:] = whole.stop_torque[at], whole.weld_armature[at]
         self._weigh()
         joints = np.unique(np.searchsorted(self.solver.mechanism.dof, np.flatnonzero(others), "right") - 1)
         self.note(False, [], joints.tolist())
 
     def _weigh(self) -> None:
         """Let evaluations know the armatures of implicit steps and of welded joints."""
-        e, h = self.solver.laws, float(self.survey.lead[0])
-        self.tree.mechanism.armature[:] = e.rotor + h * e.damping + h * h * e.stiffness + e.weld
+        e, h = self.solver.laws, float(self.evaluation.lead[0])
+        self.tree.mechanism.armature[:] = e.rotor + h * e.damping + h * h * e.stiffness + e.weld_armature
 
     def _look(self) -> float:
         """Let the evaluation know how the pieces move; returns their kinetic energy."""
         work = self.engine.work
-        if self.survey.velocity is not work.a:
-            self.survey = self.survey._replace(velocity=work.a, momentum=work.momentum)
+        if self.evaluation.velocity is not work.a:
+            self.evaluation = self.evaluation._replace(velocity=work.a, momentum=work.momentum)
         return self.engine.kinetic_energy()
 
     def _change(self, loads: Loads, energy: float) -> None:
@@ -425,7 +426,7 @@ class EvaluatedRegion(Region):
         self.opened, self.closed = self.opened + int(count[FRESH]), self.closed + int(count[CLOSED])
         self.linkage.contract(loads)
         engine = self.engine
-        self.survey = self.survey._replace(velocity=engine.work.a, momentum=engine.work.momentum)
+        self.evaluation = self.evaluation._replace(velocity=engine.work.a, momentum=engine.work.momentum)
         if self.hidden is not None:  # nothing has moved
             self.hidden += potential - float(engine.tally()[1:3].sum())
         if count[CLOSED]:
@@ -461,7 +462,10 @@ class EvaluatedRegion(Region):
         if self.loop_forces is not None:
             state["loops"] = {"force": self.loop_forces.force, "recorded": self.loop_forces.recorded}
         if self.begun:
-            state["laws"] = {"grip": self.solver.laws.grip, "weld": self.solver.laws.weld}
+            state["laws"] = {
+                "stop_torque": self.solver.laws.stop_torque,
+                "weld_armature": self.solver.laws.weld_armature,
+            }
             state["open"] = self.linkage.open_nodes.copy()
             state["stops"] = self.engine.state_of_stops()
         return state
@@ -476,7 +480,7 @@ class EvaluatedRegion(Region):
             )
         if state["begun"]:
             laws, loads = self.solver.laws, self.solver.inputs.forces.loads()
-            laws.grip[:], laws.weld[:] = state["laws"]["grip"], state["laws"]["weld"]
+            laws.stop_torque[:], laws.weld_armature[:] = state["laws"]["stop_torque"], state["laws"]["weld_armature"]
             with self.with_loops(loads, recorded=True):
                 self.begin(loads, state["h"], state["open"])
             self.linkage.reload(loads)

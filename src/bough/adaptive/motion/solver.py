@@ -102,7 +102,7 @@ class MotionSolver(Solver):
         self.solve()
         loads = self.inputs.forces.loads()
         with self.region.with_loops(loads):
-            return np.array(self.engine.transmitted(loads)[bodies])
+            return self.engine.transmitted(loads)[bodies]
 
     def velocities(self, bodies: IntArray) -> FloatArray:
         """(k, 6) velocities of primitives in their laid frames, angular first. O(n)."""

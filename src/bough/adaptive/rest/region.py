@@ -161,16 +161,16 @@ class BoundedRegion(Region):
 
     @property
     def may_be_left(self) -> bool:
-        """Whether plain steps may take its place, though it was asked for: by energy nothing is lost by them."""
+        """Whether full steps may take its place with method "adaptive": by energy they lose nothing."""
         error = self.solver.error
         return error.over == "energy" and error.eps > 0.0 and not self.interval.fixed and self.solver.selector.is_large
 
     def is_hopeless(self, most: int) -> bool:
-        """Whether even without those joints that move least, by a plain solution, more would be open than so many."""
+        """Whether even without those joints that move least, by a full solution, more would be open than so many."""
         error, solver = self._error(), self.solver
         if error.over != "energy":
             return False
-        solver.solve_plainly()
+        solver.solve_all_joints()
         each = solver.engine.energies()
         allowed = error.eps**2 * error.scaled(solver.engine.power(), 0.0)
         return len(each) - int(np.searchsorted(np.cumsum(each), allowed)) > most

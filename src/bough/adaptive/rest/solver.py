@@ -47,16 +47,16 @@ class Selection(NamedTuple):
     catch_up: bool | None
 
 
-# What may be believed: a tree beside plain solutions, an eps above rounding, accelerations that are numbers.
+# Accuracy: of the tree beside solutions of all joints, of an eps beside rounding, of accelerations.
 
 
-def examine(tree: TreeEngine, plain: Engine, loads: Loads) -> None:
-    """Compare a tree with plain solutions, once; one that is wrong is not used."""
-    noise = measure_noise(tree, plain, loads)
+def examine(tree: TreeEngine, engine: Engine, loads: Loads) -> None:
+    """Compare a tree with solutions of all joints, once; one that is wrong is not used."""
+    noise = measure_noise(tree, engine, loads)
     if noise.is_too_large:
         warnings.warn(
             f"divide and conquer is off by {noise.rounding:.1e} of the largest acceleration on this linkage (light "
-            f"bodies between heavy ones, or loops that are nearly singular): plain O(n) steps are taken instead, as "
+            f"bodies between heavy ones, or loops that are nearly singular): full O(n) steps are taken instead, as "
             f'with method="aba"',
             stacklevel=6,
         )
@@ -192,7 +192,7 @@ class RestSolver(Solver):
         self.changes.all()
 
     @property
-    def asks(self) -> bool:
+    def has_functions(self) -> bool:
         """Whether functions of the user's must be asked after every step."""
         return bool(self.inputs.potentials.functions)
 
@@ -202,14 +202,14 @@ class RestSolver(Solver):
         return self.error.eps == 0.0 or self.method in ("dca", "aba")
 
     @property
-    def is_plain(self) -> bool:
+    def uses_all_joints(self) -> bool:
         """Whether all joints are computed, by the engine, now."""
-        if self.method == "aba" or self.distrusts or self.stops_act:
+        if self.method == "aba" or self.is_tree_inaccurate or self.stops_act:
             return True
         return self.switches and (self.error.eps == 0.0 or not self.selector.on_tree)
 
     @property
-    def distrusts(self) -> bool:
+    def is_tree_inaccurate(self) -> bool:
         """Whether the tree was found too far from full solutions to be used."""
         return self.tree is not None and self.tree.noise.is_too_large
 
@@ -274,11 +274,11 @@ class RestSolver(Solver):
 
     def examine(self) -> None:
         """Find out whether the tree may be used, where that is not known."""
-        if not self.is_plain and not self.assemble().noise.is_known:
+        if not self.uses_all_joints and not self.assemble().noise.is_known:
             self.ready_tree()
 
-    def ready_plain(self) -> Loads:
-        """The plain engine, up to date with forces."""
+    def ready_engine(self) -> Loads:
+        """The engine of all joints, up to date with forces."""
         loads = self.inputs.forces.loads()
         self.engine.load(loads)
         self.changes.taken_by_plain()
@@ -292,37 +292,32 @@ class RestSolver(Solver):
         if not self.changes.solution:
             return qdd
         self.examine()
-        plainly, joints, tree = self.is_plain, float(len(self.inputs.model.joints)), None
-        if not (plainly or self.is_exact or self.region is None):
-            self.region.ready()
-        self.find(plainly)
-        if not (plainly or self.is_exact):
-            tree = self.tree if self.region is None else None
-            joints = math.nan if self.region is None else float(self.region.joints)
-        self.cost = replace(self.cost, method="aba" if plainly else self._tree_method, joints=joints)
-        if not math.isfinite(float(np.abs(qdd).sum() if tree is None else tree.front.value[ROOT])):
-            raise self.no_number()
-        self.changes.solution = False
-        return qdd
-
-    def find(self, plainly: bool) -> None:
-        """Accelerations of all joints, or of those that are active, by the engine that serves."""
-        if plainly:
-            self.solve_plainly()
+        method, joints, size = self._tree_method, float(len(self.inputs.model.joints)), qdd
+        if self.uses_all_joints:
+            method = "aba"
+            self.solve_all_joints()
         elif self.is_exact:
             self.ready_tree().solve_exactly()
         elif self.region is not None:
+            self.region.ready()
             self.region.linkage.solve(self.closing_rate)
+            joints = float(self.region.joints)
         else:
             self.ready_tree().refine(self.error)
+            joints, size = math.nan, self.assemble().front.value[ROOT]
+        self.cost = replace(self.cost, method=method, joints=joints)
+        if not math.isfinite(float(np.abs(size).sum())):
+            raise self.no_number()
+        self.changes.solution = False
+        return qdd
 
     @property
     def _tree_method(self) -> str:
         return "dca" if self.method == "dca" else "adaptive"
 
-    def solve_plainly(self) -> None:
+    def solve_all_joints(self) -> None:
         """All joint accelerations in O(n), with loops, friction and limits."""
-        loads, self.engine.stop_torques = self.ready_plain(), None
+        loads, self.engine.stop_torques = self.ready_engine(), None
         if self.engine.has_stops:
             self.engine.solve_with_stops(loads, self.h, self.closing_rate)
         else:
@@ -352,17 +347,17 @@ class RestSolver(Solver):
         Or, likewise, the forces on them through their joints.
         """
         qdd = self.inputs.shared.qdd
-        if not self.is_plain:
+        if not self.uses_all_joints:
             with nullcontext() if self.region is None or self.is_exact else self.region.undisturbed():
                 tree = self.ready_tree()
                 if tree.has_bodies(bodies):
                     return tree.transmit(bodies) if forces else tree.respond(bodies)
         kept = qdd.copy()
-        self.solve_plainly()
+        self.solve_all_joints()
         if forces and self.closures is not None:
             self.engine.solve(no_forces(len(self.inputs.shared.force)))  # with the forces of loops as any others
         found = self.engine.forces_at_rest(bodies) if forces else self.engine.work.a[bodies].copy()
-        if not self.is_plain or not self.changes.solution:
+        if not self.uses_all_joints or not self.changes.solution:
             qdd[:] = kept
         return found
 
@@ -393,7 +388,7 @@ class RestSolver(Solver):
 
     def state(self) -> dict[str, Any]:
         """What it remembers beyond its inputs."""
-        changes, refined = self.changes, self.region is None and not (self.is_exact or self.is_plain)
+        changes, refined = self.changes, self.region is None and not (self.is_exact or self.uses_all_joints)
         state: dict[str, Any] = {
             "clock": np.concatenate(self.clock), "h": self.h, "measure": list(astuple(self._error)),
             "method": self.method, "selection": list(self.selection),
@@ -445,16 +440,16 @@ def refine(solver: RestSolver, budget: int | None, microseconds: float | None) -
         if microseconds is not None:
             raise SettingError('refine takes a time with culled="zero" only: give a budget of clusters')
         solver.examine()
-        if not (solver.is_plain or solver.is_exact):
+        if not (solver.uses_all_joints or solver.is_exact):
             solver.changes.solution, solver.cost = False, Cost("adaptive")
             return solver.region.refine(budget)
         solver.solve()
         return 0.0
-    if not solver.changes.solution and solver.is_plain:
+    if not solver.changes.solution and solver.uses_all_joints:
         solver.inputs.shared.qdd[:] = 0.0
     solver.selector.enter()
     tree = solver.ready_tree()
-    if solver.distrusts:
+    if solver.is_tree_inaccurate:
         solver.changes.solution = True
         solver.solve()
         return 0.0

@@ -25,6 +25,7 @@ SLOWEST = 1e-6  # share of the gap of a loop that a step must close at least
 OFTEN, SELDOM = 2, 16  # full steps under forces that change before each: the first are checked, then one of so many
 ROUNDING = 1e-12  # of the energy
 REST_SHARE = 1e-9  # of the energy: steps that can lose no more are at rest
+ONE_CALL = 2_000_000  # joints times full steps in one compiled call, about half a second: signals wait for its end
 CHECKED = 32  # steps on the paper's tree of which one is checked, where joints catch up
 STILL = 1e-11  # rad or m by which all joints move in a step: less is rounding
 # Loops that stay open by more than this (m or rad), and have not come closer for so many steps, do not close.
@@ -91,8 +92,8 @@ class RestStepper(Stepper):
     def follows(self) -> bool:
         """Whether steps under springs are taken in compiled code, many at once."""
         solver = self.solver
-        on_tree = solver.region is not None and not (solver.is_exact and not solver.is_plain)
-        many = solver.closures is None and not (solver.asks or solver.engine.has_stops)
+        on_tree = solver.region is not None and not (solver.is_exact and not solver.uses_all_joints)
+        many = solver.closures is None and not (solver.has_functions or solver.engine.has_stops)
         return many and (solver.method == "aba" or on_tree)
 
     def take(self, most: int, h: float, dt: float) -> int:
@@ -173,10 +174,10 @@ class RestStepper(Stepper):
         solver.inputs.forces.flush()
         self.changed_steps = self.changed_steps + 1 if self.is_given_anew else 0
         self.is_given_anew = False
-        if solver.is_plain and not (solver.switches and self._goes_to_tree()):
+        if solver.uses_all_joints and not (solver.switches and self._goes_to_tree()):
             return self._full_steps(most, h)
         solver.examine()
-        if solver.is_plain:
+        if solver.uses_all_joints:
             return self._full_steps(most, h)
         before = self._snapshot() if solver.engine.has_stops else []
         if solver.is_exact:
@@ -191,7 +192,7 @@ class RestStepper(Stepper):
     def _goes_to_tree(self) -> bool:
         """Whether the selector goes over to the tree now."""
         solver, selector = self.solver, self.selector
-        if solver.error.eps == 0.0 or selector.wait > 0 or solver.distrusts or solver.stops_act:
+        if solver.error.eps == 0.0 or selector.wait > 0 or solver.is_tree_inaccurate or solver.stops_act:
             return False
         loads = solver.inputs.forces.loads()
         if solver.region is not None and solver.region.is_hopeless(selector.most):
@@ -200,7 +201,7 @@ class RestStepper(Stepper):
         try:
             tree = solver.assemble()
             tree.refuse_massless(loads)
-        except ModelError:  # no tree for this linkage or these forces: plain steps are all there is
+        except ModelError:  # no tree for this linkage or these forces: full steps are all there is
             selector.wait = NO_LIMIT if solver.tree is None else 1
             return False
         region, paths = solver.region, tree.root_paths(loads.body[loads.along > loads.first[:-1]])
@@ -231,9 +232,10 @@ class RestStepper(Stepper):
             n = 1
         elif solver.switches:
             n = max(1, min(most, self.selector.wait))
+        n = max(1, min(n, ONE_CALL // len(solver.inputs.model.joints)))
         known = not solver.changes.solution and solver.cost.method == "aba"
-        if solver.asks:
-            self._step_in_parts(h, self._is_checked, Part(solver.solve_plainly, self._move, known))
+        if solver.has_functions:
+            self._step_in_parts(h, self._is_checked, Part(solver.solve_all_joints, self._move, known))
             done, solver.changes.solution = 1, not self._is_checked
         else:
             done = self._march(n, h, known=known, checks=self._is_checked or self.springs is not None)
@@ -265,7 +267,7 @@ class RestStepper(Stepper):
         catches_up, parts, left = bool(solver.clock.catches_up[0]), 1 if self.is_called else self.parts, 0
         due, checks = -self.steps % CHECKED if catches_up else n, catches_up and self._is_checked
         by_tree = Part(lambda: solver.ready_tree().refine(solver.error), self._move_on_tree)
-        if solver.asks or due == 0 or parts > 1:
+        if solver.has_functions or due == 0 or parts > 1:
             n = 1
             self._step_in_parts(h, checks, by_tree)
         else:
@@ -297,7 +299,7 @@ class RestStepper(Stepper):
             solver.changes.solution = True
             return self._full_steps(1, h)
         n = min(n, region.left)
-        if solver.asks:
+        if solver.has_functions:
             age, solve = region.age, lambda: region.linkage.solve(solver.closing_rate)
             self._step_in_parts(h, self._is_checked, Part(solve, lambda part: self._move(part, on_region=True)))
             region.age, solver.clock.step[0], done = age + 1, self.steps + 1, 1
@@ -353,11 +355,11 @@ class RestStepper(Stepper):
         if on_region:
             assert solver.region is not None
             energy = solver.region.march(course, () if springs is None else springs.ties(solver.region.linkage))
-            if solver.asks:
+            if solver.has_functions:
                 solver.inputs.potentials.refresh()
                 solver.region.linkage.reload(solver.inputs.forces.loads())
             return energy
-        loads, ties = solver.ready_plain(), () if springs is None else springs.ties(None)
+        loads, ties = solver.ready_engine(), () if springs is None else springs.ties(None)
         solver.engine.stop_torques, potentials = None, solver.inputs.potentials
         energy = solver.engine.march_from_rest(course, loads, potentials.springs, ties, solver.closing_rate)
         done = n - int(course.steps[0])
@@ -365,8 +367,8 @@ class RestStepper(Stepper):
             solver.clock.time[0] += done * course.h
             self._all_moved(self.steps + done)
             cut_at_stops = solver.engine.has_stops and course.cuts[0] > 0  # they acted as in a part
-            solver.changes.solution = not course.checks or solver.asks or bool(cut_at_stops)
-            if solver.asks:
+            solver.changes.solution = not course.checks or solver.has_functions or bool(cut_at_stops)
+            if solver.has_functions:
                 potentials.refresh()
         return energy
 
@@ -446,7 +448,7 @@ class RestStepper(Stepper):
         solver.assemble().march(solver.error, solver.inputs.forces.loads(), 1, math.inf)
         clock.h[0] = whole
         solver.changes.step()
-        if solver.asks:
+        if solver.has_functions:
             solver.inputs.potentials.refresh()
             solver.changes.all()
 
@@ -462,7 +464,7 @@ class RestStepper(Stepper):
         self.calm, kept, closures = 0, qdd.copy(), solver.closures
         if closures is not None:  # what closes gaps of loops is no force
             rate, closures.rate = closures.rate, 0.0
-            solver.solve_plainly()
+            solver.solve_all_joints()
             closures.rate, solver.changes.closures = rate, True
         power = solver.engine.product(qdd, motion)
         qdd[:] = kept

@@ -1,4 +1,4 @@
-"""The survey of a moving linkage: what clusters do, and would do, beyond rigid motion (in O(active clusters)).
+"""Bound evaluation of a moving linkage: what clusters do, and would do, beyond rigid motion (in O(active clusters)).
 
 Active nodes are an upper part of the assembly tree; all below are closed, each a rigid body. Up: equations of active
 nodes with their true velocities, on top of closed ones with all joints released, so that forces f on the way down are
@@ -76,8 +76,8 @@ from bough.spatial import (
 from bough.types import Force, IntArray, Motion, RigidInertia, Rows, Scalar, Symmetric, Vector
 
 
-class Survey(NamedTuple):
-    """What a survey reads and writes beside the tree."""
+class Evaluation(NamedTuple):
+    """What a bound evaluation reads and writes beside the tree."""
 
     active: Rows  # (nodes,) 1 where a node is active
     solid: Rows  # (nodes,) 1 where all joints of a closed node are welded
@@ -99,41 +99,41 @@ class Survey(NamedTuple):
     joint: Rows  # (nodes, 2) sums of squares of joint accelerations and rates; empty unless a rule goes by them
 
 
-def make_survey(nodes: int, depth: int, piece: IntArray) -> Survey:
-    """Working space for surveys of an assembly tree."""
+def make_evaluation(nodes: int, depth: int, piece: IntArray) -> Evaluation:
+    """Working space for bound evaluations of an assembly tree."""
     stack = np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)), np.zeros((depth + 3, 6))
     active = np.zeros((2, nodes), np.int8)
     pieces = np.zeros((0, 6)), np.zeros((0, 6))
     rest = np.zeros(1), np.zeros((0, 2))
-    return Survey._make([*active, piece, *pieces, np.zeros(6), *make_columns(), *stack, *rest])
+    return Evaluation._make([*active, piece, *pieces, np.zeros(6), *make_columns(), *stack, *rest])
 
 
 @kernel
-def is_active(y: Survey, code: int) -> bool:
+def is_active(y: Evaluation, code: int) -> bool:
     return code >= 0 and y.active[code] == 1
 
 
 @kernel
-def is_solid(y: Survey, code: int) -> bool:
+def is_solid(y: Evaluation, code: int) -> bool:
     return code < 0 or y.solid[code] == 1
 
 
 @kernel
-def motion_of(plan: Blueprint, y: Survey, code: int) -> Motion:
+def motion_of(plan: Blueprint, y: Evaluation, code: int) -> Motion:
     """Velocity of the near frame of a closed cluster."""
     at = y.piece[plan.near[code] if code >= 0 else plan.leaf_body[~code]]
     return get6(y.velocity, at) if at >= 0 else ZERO6
 
 
 @kernel
-def products(plan: Blueprint, y: Survey, code: int) -> Symmetric:
+def products(plan: Blueprint, y: Evaluation, code: int) -> Symmetric:
     """The products of its angular velocity."""
     v = motion_of(plan, y, code)
     return squares((v[0], v[1], v[2]))
 
 
 @kernel
-def joint_pull(m: Mechanism, plan: Blueprint, e: JointLaws, s: JointState, b: int, y: Survey) -> None:
+def joint_pull(m: Mechanism, plan: Blueprint, e: JointLaws, s: JointState, b: int, y: Evaluation) -> None:
     """y.Q: torques, springs, dampers, and friction or stops as they were, of the joint of body b."""
     if b < 0:
         return
@@ -142,7 +142,7 @@ def joint_pull(m: Mechanism, plan: Blueprint, e: JointLaws, s: JointState, b: in
             difference_joint(m, i, s.rest, s.q, s.stretch)
         for k in range(m.dof[i], m.dof[i + 1]):
             j = m.v_index[k]
-            x = e.tau[k] + e.grip[k] - e.damping[k] * s.v[j]
+            x = e.tau[k] + e.stop_torque[k] - e.damping[k] * s.v[j]
             if e.sprung[i] == 1:
                 x -= e.stiffness[k] * (s.stretch[j] + y.lead[0] * s.v[j])
             y.Q[k - plan.dof[b]] = x
@@ -152,7 +152,7 @@ def joint_pull(m: Mechanism, plan: Blueprint, e: JointLaws, s: JointState, b: in
 
 
 @kernel
-def _far_turn(plan: Blueprint, st: State, y: Survey, n: int) -> Vector:
+def _far_turn(plan: Blueprint, st: State, y: Evaluation, n: int) -> Vector:
     """Angular velocity of the body that the joint of node n is on, at the parent's side, in its frame."""
     code, far = plan.left[n], True
     while is_active(y, code):
@@ -193,7 +193,7 @@ def _drift(m: Mechanism, plan: Blueprint, st: State, s: JointState, b: int, w: V
 
 
 @loop_kernel
-def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Survey, code: int, far: bool) -> Motion:
+def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Evaluation, code: int, far: bool) -> Motion:
     """b of a child, closed or active, as it is now."""
     if is_active(y, code):
         r = st.record[plan.offset[code] : plan.offset[code + 1]]
@@ -202,7 +202,7 @@ def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Survey, code: int, fa
 
 
 @loop_kernel
-def instant(m: Mechanism, plan: Blueprint, st: State, s: JointState, n: int, y: Survey) -> None:
+def instant(m: Mechanism, plan: Blueprint, st: State, s: JointState, n: int, y: Evaluation) -> None:
     """b, gamma and R of an active node with its true velocities; y.Q are the torques of its joint."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
     A, B = plan.left[n], plan.right[n]
@@ -220,7 +220,7 @@ def instant(m: Mechanism, plan: Blueprint, st: State, s: JointState, n: int, y: 
 
 
 @loop_kernel
-def close_node(m: Mechanism, plan: Blueprint, st: State, e: JointLaws, s: JointState, n: int, y: Survey) -> None:
+def close_node(m: Mechanism, plan: Blueprint, st: State, e: JointLaws, s: JointState, n: int, y: Evaluation) -> None:
     """Columns of a node whose matrices are known, and whose joints stand still."""
     join_inertia(m, plan, st, n)
     joint_pull(m, plan, e, s, plan.body[n], y)
@@ -235,7 +235,7 @@ def close_node(m: Mechanism, plan: Blueprint, st: State, e: JointLaws, s: JointS
 
 @loop_kernel
 def build(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: JointLaws, s: JointState, y: Survey
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: JointLaws, s: JointState, y: Evaluation
 ) -> None:
     """Records of all closed nodes from q. O(n)."""
     place_all(m, plan, st)
@@ -259,7 +259,7 @@ def climb(
     touched: Rows,
     e: JointLaws,
     s: JointState,
-    y: Survey,
+    y: Evaluation,
 ) -> None:
     """Bring active nodes up to date, and closed ones below which forces or torques are others; `touched` are nodes."""
     follow(m, plan, st, fr)
@@ -299,7 +299,7 @@ def joint_sums(m: Mechanism, plan: Blueprint, s: JointState, out: Rows) -> None:
                 out[n, 1] += out[code, 1]
 
 
-# Down the active nodes of a survey: forces of the whole linkage, and what accelerations and velocities sum up to.
+# Down the active nodes: forces of the whole linkage, and what accelerations and velocities sum up to.
 
 
 # Where the record of an active node has its sums: of what a and v square to, of both beyond rigid motion, k and h
@@ -337,7 +337,9 @@ def _add_sums(
 
 
 @loop_kernel
-def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, code: int, f1: Force, f2: Force) -> None:
+def _add_closed(
+    m: Mechanism, plan: Blueprint, st: State, y: Evaluation, n: int, code: int, f1: Force, f2: Force
+) -> None:
     """Sums of a closed child of node n under forces on its handles."""
     E = 0.0
     if not is_solid(y, code):
@@ -353,7 +355,7 @@ def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, cod
 
 
 @loop_kernel
-def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s: JointState, y: Survey) -> None:
+def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s: JointState, y: Evaluation) -> None:
     """Forces of the whole linkage on active nodes and closed children, and the sums of both."""
     root, top = len(plan.left) - 1, 0
     if y.active[root] == 1:
@@ -405,7 +407,7 @@ def _begin_sums(
 
 
 @loop_kernel
-def survey(
+def evaluate(
     m: Mechanism,
     plan: Blueprint,
     st: State,
@@ -414,7 +416,7 @@ def survey(
     touched: Rows,
     e: JointLaws,
     s: JointState,
-    y: Survey,
+    y: Evaluation,
 ) -> None:
     """Everything about the active nodes, which are `fr.done`, as the linkage is now."""
     climb(m, plan, st, fr, loads, touched, e, s, y)
