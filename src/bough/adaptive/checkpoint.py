@@ -25,7 +25,7 @@ from bough.record import replacing
 
 VERSION = 6
 DIGEST = 64  # characters
-KINDS = {"solver": "quasi-statics", "motion": "a motion"}  # by the part that only they have
+KINDS = {"QuasiStatics": "quasi-statics", "Dynamics": "a motion"}  # of simulations
 
 Facts = dict[str, Any]
 
@@ -77,14 +77,14 @@ def read_checkpoint(path: str | Path) -> Facts:
     return state
 
 
-def checkpoint_of(model: Model, path: str | Path, part: str) -> Facts:
-    """The checkpoint of a simulation that has such a part; one of another model or kind of simulation is refused."""
+def checkpoint_of(model: Model, path: str | Path, kind: str) -> Facts:
+    """The checkpoint of a kind of simulation; one of another model or kind is refused."""
     state = read_checkpoint(path)
     if state["model"] != model.hash:
         raise CheckpointError(f"the checkpoint {str(path)!r} was made for another model than {model.name!r}")
-    if part not in state:
-        other = next(kind for name, kind in KINDS.items() if name in state)
-        raise CheckpointError(f"the checkpoint {str(path)!r} is one of {other}: expected one of {KINDS[part]}")
+    if state["kind"] != kind:
+        found, expected = KINDS[state["kind"]], KINDS[kind]
+        raise CheckpointError(f"the checkpoint {str(path)!r} is one of {found}: expected one of {expected}")
     return state
 
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.checkpoint import checkpoint_of, measure_of
 from bough.adaptive.closure import Closure, with_those_of
-from bough.adaptive.cost import motion_cost
 from bough.adaptive.forces import vector
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.motion.solver import MotionSolver
 from bough.adaptive.motion.stepper import MotionStepper
-from bough.adaptive.restraints import Owner
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.stats import MotionStats, Recorder
 from bough.arguments import explained
@@ -62,13 +57,6 @@ class Dynamics(Simulation):
         self.stepper: MotionStepper = MotionStepper(self.solver, max_turn, integrator)
         self.solver.close(with_those_of(self.inputs.model, closures))
 
-    def _owner(self) -> Owner:
-        return Owner(self.inputs, lambda: self.time, self.solver.poses)
-
-    def _has_moved(self) -> None:
-        self.solver.motion.v[:] = 0.0
-        super()._has_moved()
-
     @property
     def velocity(self) -> FloatArray:
         """v (nv,), a copy; assigning gives the linkage another motion, of which loops leave what keeps them closed."""
@@ -93,14 +81,6 @@ class Dynamics(Simulation):
         if self.solver.is_exact or not region.ready(region.h, keep=False):
             return 0.0
         return region.refine(microseconds, budget)
-
-    def _expected(self, measure: ErrorMeasure) -> tuple[int, float]:
-        options = self.solver.options | {"method": "adaptive", "integrator": self.stepper.integrator}
-        other = Dynamics(self.inputs.model, measure, closures=self.closures, **options)
-        other.inputs.restore(self.inputs.state())
-        other.velocity = self.velocity
-        other.accelerations()
-        return other.active, motion_cost(other.active, other.solver.region.interval.every)
 
     @property
     def active(self) -> int:
@@ -177,20 +157,3 @@ class Dynamics(Simulation):
             self._run("dynamics", n, progress, record, take)
         finally:
             self._release()
-
-    # Checkpoints
-
-    def _state(self) -> dict[str, Any]:
-        return {"motion": self.solver.state(), "stepper": self.stepper.state()}
-
-    @classmethod
-    def resume(cls, model: Model, path: str | Path) -> Dynamics:
-        """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
-        state = checkpoint_of(model, path, "motion")
-        motion, stepper = state["motion"], state["stepper"]
-        options = motion["options"] | stepper["options"]
-        sim = cls(model, measure_of(motion["measure"]), without=state["without"], **options)
-        sim._restore(state)
-        sim.stepper.restore(stepper)
-        sim.solver.restore(motion)
-        return sim

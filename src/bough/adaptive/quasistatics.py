@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.checkpoint import assembly_of, checkpoint_of, measure_of
 from bough.adaptive.closure import Closure, with_those_of
-from bough.adaptive.cost import cost
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.potentials import Function, Potential
 from bough.adaptive.rest.solver import RestSolver, Selection, refine
 from bough.adaptive.rest.stepper import RestStepper, step_size
-from bough.adaptive.restraints import Owner, Restraints
+from bough.adaptive.restraints import Restraints
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.stats import Recorder, Stats
 from bough.adaptive.tree.front import CERTIFICATE, JOINTS, ROOT
@@ -120,8 +117,8 @@ class QuasiStatics(Simulation):
         self.stepper: RestStepper = RestStepper(self.solver, max_turn, refresh)
         self.solver.prepare(with_those_of(self.inputs.model, closures))
 
-    def _owner(self) -> Owner:
-        return Owner(self.inputs, lambda: self.pseudo_time, self.solver.poses)
+    def _now(self) -> float:
+        return self.pseudo_time
 
     def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:
         """Give joints potentials V(x), beside the springs of the model; those set before are replaced, by none perhaps.
@@ -184,20 +181,6 @@ class QuasiStatics(Simulation):
         """
         return refine(self.solver, budget, microseconds)
 
-    def _expected(self, measure: ErrorMeasure) -> tuple[int, float]:
-        other = QuasiStatics(self.inputs.model, measure, "adaptive", closures=self.closures, **self.solver.options)
-        other.inputs.restore(self.inputs.state())
-        other.solver.set_step(self.solver.h)
-        other.accelerations()
-        solver = other.solver
-        if solver.uses_all_joints or solver.tree is None:
-            return len(self.model.joints), math.inf
-        if solver.region is not None:
-            interval = solver.region.interval
-            return interval.open, interval.open + interval.spent / max(interval.every, 1)
-        paths = solver.tree.root_paths(self.inputs.forces.loads().body)
-        return other.stats.active, cost(solver.tree.opened, paths)
-
     @property
     def pseudo_time(self) -> float:
         """Sum of h = dt^2 / 2 over all steps, s^2: what converges as steps get smaller."""
@@ -248,20 +231,3 @@ class QuasiStatics(Simulation):
             self._run("quasi-statics", n, progress, record, take)
         finally:
             self._release()
-
-    # Checkpoints
-
-    def _state(self) -> dict[str, Any]:
-        return {"solver": self.solver.state(), "stepper": self.stepper.state()}
-
-    @classmethod
-    def resume(cls, model: Model, path: str | Path) -> QuasiStatics:
-        """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
-        state = checkpoint_of(model, path, "solver")
-        solver, own = state["solver"], state["stepper"]["options"]
-        own |= Selection(*solver["selection"])._asdict() | {"method": solver["method"], "without": state["without"]}
-        sim = cls(model, measure_of(solver["measure"]), assembly=assembly_of(solver["assembly"]), **own)
-        sim._restore(state)
-        sim.stepper.restore(state["stepper"])
-        sim.solver.restore(solver)
-        return sim

@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.checkpoint import write_checkpoint
+from bough.adaptive.checkpoint import assembly_of, checkpoint_of, measure_of, write_checkpoint
 from bough.adaptive.closure import Closure, distinct
 from bough.adaptive.equilibrium import STEPS, Given, minimize
 from bough.adaptive.forces import Load, vector
@@ -39,6 +39,7 @@ from bough.record import progress_bar
 from bough.types import FloatArray, IntArray
 
 T = TypeVar("T")
+S = TypeVar("S", bound="Simulation")
 M = TypeVar("M", bound=Callable[..., Any])
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name))
 
@@ -293,7 +294,8 @@ class Simulation:
                     load(self)  # type: ignore[misc]
             finally:
                 self._release()
-                self._has_moved()
+                self.solver.motion.v[:] = 0.0
+                self.stepper.restart()
         if not found.converged:
             warnings.warn(found.reason, stacklevel=3)
         return found
@@ -324,11 +326,11 @@ class Simulation:
 
     def _owner(self) -> Owner:
         """What restraints know of this simulation."""
-        raise NotImplementedError
+        return Owner(self.inputs, self._now, self.solver.poses)
 
-    def _has_moved(self) -> None:
-        """All joints are elsewhere, and at rest."""
-        self.stepper.restart()
+    def _now(self) -> float:
+        """The time by which targets of restraints move."""
+        return self.time
 
     @exclusive
     def accelerations(self) -> FloatArray:
@@ -418,7 +420,14 @@ class Simulation:
 
     def _expected(self, measure: ErrorMeasure) -> tuple[int, float]:
         """Active joints with another error, and what a step with them costs, in joints of a full step."""
-        raise NotImplementedError
+        options = self.solver.options | {"method": "adaptive"}
+        face: Any = type(self)
+        other = face(self.inputs.model, measure, closures=self.closures, **options)
+        other.inputs.restore(self.inputs.state())
+        other.solver.motion.v[:] = self.solver.motion.v
+        other.solver.set_step(self.solver.h)
+        other.accelerations()
+        return other.solver.forecast()
 
     @exclusive
     def _run(
@@ -448,7 +457,23 @@ class Simulation:
         state: dict[str, Any] = {"model": self.model.hash, "without": list(self.without), "inputs": self.inputs.state()}
         state["closures"] = [[c.a, c.b, c.joint] for c in self.closures]
         state["restraints"] = {str(k): r.state() for k, r in enumerate(self.inputs.restraints)}
-        write_checkpoint(path, state | self._state())
+        state |= {"kind": type(self).__name__, "solver": self.solver.state(), "stepper": self.stepper.state()}
+        write_checkpoint(path, state)
+
+    @classmethod
+    def resume(cls: type[S], model: Model, path: str | Path) -> S:
+        """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
+        state = checkpoint_of(model, path, cls.__name__)
+        solver, stepper = state["solver"], state["stepper"]
+        options = solver["options"] | stepper["options"] | {"without": state["without"]}
+        if "assembly" in options:
+            options["assembly"] = assembly_of(options["assembly"])
+        face: Any = cls
+        sim: S = face(model, measure_of(solver["measure"]), **options)
+        sim._restore(state)
+        sim.stepper.restore(stepper)
+        sim.solver.restore(solver)
+        return sim
 
     def _restore(self, state: dict[str, Any]) -> None:
         """What was set when a checkpoint was written; restraints are restraints again."""
@@ -456,7 +481,3 @@ class Simulation:
         self.inputs.restore(state["inputs"])
         for known in state["restraints"].values():
             Restraints.restored(self._owner(), known)
-
-    def _state(self) -> dict[str, Any]:
-        """What its parts remember beyond its inputs."""
-        raise NotImplementedError

@@ -39,6 +39,24 @@ class Solver:
         self.closures: Closures | None = None
         self.engine: Engine  # of all joints
         self.cost = Cost(methods[-1])
+        self.h = 1.0  # of a step
+
+    @property
+    def error(self) -> ErrorMeasure:
+        """The error measure in use."""
+        return self._error
+
+    @error.setter
+    def error(self, measure: Any) -> None:
+        self._take_error(measure)
+
+    def _take_error(self, measure: Any) -> None:
+        """Another error is allowed from now on."""
+        raise NotImplementedError
+
+    def set_step(self, h: float) -> None:
+        """Steps of this size follow."""
+        self.h = h
 
     def _linkage(self) -> tuple[Mechanism, JointLaws]:
         """The mechanism with its joint laws."""

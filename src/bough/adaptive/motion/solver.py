@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bough.adaptive.cost import motion_cost
 from bough.adaptive.engines.layout import JointLaws, make_laws
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration, check_measure
@@ -57,13 +58,7 @@ class MotionSolver(Solver):
     def _make_region(self) -> EvaluatedRegion:
         return EvaluatedRegion(self, self._every, self._most)
 
-    @property
-    def error(self) -> ErrorMeasure:
-        """The error measure in use."""
-        return self._error
-
-    @error.setter
-    def error(self, measure: ErrorMeasure) -> None:
+    def _take_error(self, measure: ErrorMeasure) -> None:
         check_motion(measure)
         self._error = measure
         self.region.renew()
@@ -96,6 +91,10 @@ class MotionSolver(Solver):
         if region.loop_forces is not None:
             region.loop_forces.update(self.engine if linkage is None else linkage.engine, linkage, loads)
         return qdd
+
+    def forecast(self) -> tuple[int, float]:
+        """Active joints of the last solution, and what a step with them costs, in joints of a full step."""
+        return self.active, motion_cost(self.active, self.region.interval.every)
 
     def transmitted(self, bodies: IntArray) -> FloatArray:
         """(k, 6) forces on primitives through their joints, in their laid frames, moment first. O(n)."""

@@ -15,6 +15,7 @@ import numpy as np
 from bough.adaptive.checkpoint import assembly_facts, measure_of
 from bough.adaptive.closure import Closure
 from bough.adaptive.compiled import compiled
+from bough.adaptive.cost import cost
 from bough.adaptive.engines.engine import Engine
 from bough.adaptive.engines.layout import JointLaws, make_laws
 from bough.adaptive.engines.stops import NEAR
@@ -26,7 +27,7 @@ from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.contract import Loads, no_forces
 from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_noise
-from bough.adaptive.tree.front import MET, ROOT
+from bough.adaptive.tree.front import JOINTS, MET, ROOT
 from bough.adaptive.tree.layout import RIGID, TOTAL
 from bough.adaptive.tree.passes import FAR, rigid_groups
 from bough.errors import NumericalError, SettingError, unknown_option
@@ -101,7 +102,6 @@ class RestSolver(Solver):
         self.selection = selection._replace(culled=culled)
         self.metric, self.assembly = metric, assembly
         self.all_moved = 0  # the last step in which all joints may have moved
-        self.h = 1.0  # step for which loops are closed
         self.whole: FloatArray | None = None  # accelerations of all joints with loops, where there are any
         self.selector.restart(method != "auto")
         if culled not in (None, *CULLED):
@@ -148,16 +148,21 @@ class RestSolver(Solver):
     @property
     def options(self) -> dict[str, Any]:
         """Options of `QuasiStatics` with which another solver solves alike."""
-        return self.selection._asdict() | {"metric": self.metric, "assembly": self.assembly}
+        own = {"method": self.method, "metric": self.metric, "assembly": self.assembly}
+        return self.selection._asdict() | own
 
-    @property
-    def error(self) -> ErrorMeasure:
-        """The error measure in use."""
-        return self._error
+    def forecast(self) -> tuple[int, float]:
+        """Active joints of the last solution, and what a step with them costs, in joints of a full step."""
+        if self.uses_all_joints or self.tree is None:
+            return len(self.inputs.model.joints), math.inf
+        if self.region is not None:
+            interval = self.region.interval
+            return interval.open, interval.open + interval.spent / max(interval.every, 1)
+        paths = self.tree.root_paths(self.inputs.forces.loads().body)
+        return int(self.tree.front.count[JOINTS]), cost(self.tree.opened, paths)
 
-    @error.setter
-    def error(self, given: Error) -> None:
-        measure = measured(given) or absolute_linkage(0.0)
+    def _take_error(self, measure: Error) -> None:
+        measure = measured(measure) or absolute_linkage(0.0)
         if measure != self._error:
             rule = self._rule(measure)
             measure.check_at_rest(self.inputs.model.joints.bodies, rule)
@@ -388,11 +393,11 @@ class RestSolver(Solver):
 
     def state(self) -> dict[str, Any]:
         """What it remembers beyond its inputs."""
+        shape = assembly_facts(self.assembly, lambda: self.assemble().plan)
         changes, refined = self.changes, self.region is None and not (self.is_exact or self.uses_all_joints)
         state: dict[str, Any] = {
             "clock": np.concatenate(self.clock), "h": self.h, "measure": list(astuple(self._error)),
-            "method": self.method, "selection": list(self.selection),
-            "assembly": assembly_facts(self.assembly, lambda: self.assemble().plan),
+            "options": self.options | {"metric": None, "assembly": shape},
             "all_moved": self.all_moved,
             "refined": refined and not changes.solution, "selector": self.selector.state(),
             "changes": {name: getattr(changes, name) for name in CHANGES},
