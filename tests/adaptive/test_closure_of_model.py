@@ -14,7 +14,7 @@ def test_loops_of_the_model_come_first_and_once():
     for name in ("a", "b"):
         builder.add_body(name, mass=1.0, com=(0.5, 0, 0))
     builder.add_closure("a", "b")
-    builder.add_closure("a", "world", "weld_armature")
+    builder.add_closure("a", "world", "weld")
     model = builder.build()
     own = (Closure("a", "b", "spherical"), Closure("a", "world", "fixed"))
     assert with_those_of(model, ()) == own

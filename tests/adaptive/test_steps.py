@@ -114,7 +114,7 @@ def test_auto_goes_where_it_is_cheaper_and_stays_within_the_error(cheap, monkeyp
     np.testing.assert_allclose(sim.configuration, plain.configuration, atol=1e-8)
 
 
-def test_a_step_that_would_open_too_much_is_taken_plainly(monkeypatch):
+def test_a_step_that_would_open_too_much_is_taken_in_full(monkeypatch):
 
     monkeypatch.setattr(SolverSelector, "budget", 3)
     monkeypatch.setattr(SolverSelector, "wants_tree", lambda self, *counts: self.wait <= 0)

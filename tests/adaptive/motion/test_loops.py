@@ -168,7 +168,7 @@ def shaken(model, q, seed=0):
     return v - np.linalg.pinv(J) @ (J @ v)
 
 
-@pytest.mark.parametrize("kind", ["connect", "weld_armature"])
+@pytest.mark.parametrize("kind", ["connect", "weld"])
 def test_accelerations_in_motion_are_those_of_constrained_dynamics(kind):
     """Two other ways to the same numbers, velocities and dampers included; forces in the loop balance the equations."""
     model, q = garland(7, kind)

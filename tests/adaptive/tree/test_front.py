@@ -146,7 +146,7 @@ def wide(seed=1):
 
 @pytest.mark.parametrize("method", ["dca", "adaptive", "auto"])
 @pytest.mark.parametrize("eps", [0.0, 1e-3])
-def test_a_linkage_on_which_the_tree_is_wrong_is_solved_plainly_and_says_so(method, eps):
+def test_a_linkage_on_which_the_tree_is_wrong_is_solved_in_full_and_says_so(method, eps):
     model, q, forces, tau = wide()
     plain = simulate(model, q, forces, tau, method="aba")
     sim = simulate(model, q, forces, tau, relative_joint(eps), method, culled="zero", catch_up=False)
@@ -157,7 +157,7 @@ def test_a_linkage_on_which_the_tree_is_wrong_is_solved_plainly_and_says_so(meth
             sim.run(2, 1e-6)
         plain.run(2, 1e-6)
     else:
-        with pytest.warns(UserWarning, match=r"plain O\(n\) steps are taken instead"):
+        with pytest.warns(UserWarning, match=r"full O\(n\) steps are taken instead"):
             sim.accelerations()
     np.testing.assert_array_equal(sim.accelerations(), plain.accelerations())
     for each in (sim, plain):
