@@ -23,9 +23,9 @@ class Witness:
         self.q = self.twin.model.random_configuration(rng)
         self.forces = random_forces(self.twin, rng)
         self.tau = rng.normal(size=self.twin.model.nv)
-        self.find_modes()
+        self.balance()
 
-    def find_modes(self):
+    def balance(self):
         """M and all generalised forces at q."""
         nv = len(self.tau)
         world = naive.Mechanism(self.twin.bodies, self.q, np.zeros(nv), self.twin.gravity)
@@ -117,7 +117,7 @@ def descends(seed):
         assert lost <= z @ w.M[np.ix_(locked, locked)] @ z + 1e-8 * whole
         sim.configuration = w.twin.model.integrate(sim.configuration, 0.1 * w.rng.normal(size=len(qdd)))
         w.q = sim.configuration
-        w.find_modes()
+        w.balance()
         full = np.linalg.solve(w.M, w.total)
         whole = full @ w.M @ full
         sim.error = adaptive.energy(10.0 ** w.rng.uniform(-3, 0))
@@ -195,7 +195,7 @@ def test_forces_that_change_before_every_step_keep_the_region():
     q, free = sim.configuration, free_joints(sim)
     pushed = [(b, np.append(f, [0.0] * 3), np.zeros(3), "world") for b, f in zip((11, 29), load.values[:], strict=True)]
     w.q, w.forces = q, [*w.forces, *pushed]
-    w.find_modes()
+    w.balance()
     np.testing.assert_allclose(sim.inputs.shared.qdd, w.locked(free), rtol=1e-8, atol=1e-9)
 
 
@@ -224,7 +224,7 @@ def test_a_measure_may_be_exchanged_for_another_kind():
     np.testing.assert_array_equal(sim.accelerations() != 0.0, other.accelerations() != 0.0)
     sim.error = adaptive.energy(0.3)
     w.q = sim.configuration
-    w.find_modes()
+    w.balance()
     np.testing.assert_allclose(sim.accelerations(), w.locked(free_joints(sim)), rtol=1e-8, atol=1e-9)
 
 

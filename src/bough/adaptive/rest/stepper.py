@@ -233,6 +233,8 @@ class RestStepper(Stepper):
         elif solver.switches:
             n = max(1, min(most, self.selector.wait))
         n = max(1, min(n, ONE_CALL // len(solver.inputs.model.joints)))
+        if solver.closures is not None:  # how far they are open is seen after each call
+            n = min(n, PATIENCE // 3)
         known = not solver.changes.solution and solver.cost.method == "aba"
         if solver.has_functions:
             self._step_in_parts(h, self._is_checked, Part(solver.solve_all_joints, self._move, known))
