@@ -14,7 +14,7 @@ from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.potentials import Function, Potential
 from bough.adaptive.rest.solver import RestSolver, Selection, refine
-from bough.adaptive.rest.stepper import RestStepper, step_size
+from bough.adaptive.rest.stepper import RestStepper
 from bough.adaptive.restraints import Restraints
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.stats import Recorder, Stats
@@ -71,6 +71,19 @@ def stats(stepper: RestStepper) -> Stats:
 
 
 MAX_TURN = 0.2  # rad
+
+
+def step_size(dt: float | None, h: float | None) -> tuple[float, float]:
+    """(dt, h) from one of them."""
+    if (dt is None) == (h is None):
+        raise SettingError(f"a step is given by dt or by h, one of them, got dt = {dt!r} and h = {h!r}")
+    name, value = ("dt", dt) if h is None else ("h", h)
+    if value is None or not (math.isfinite(value) and value > 0.0):
+        raise SettingError(f"{name} must be a positive number of {'seconds' if h is None else 's^2'}, got {value!r}")
+    dt, h = (value, 0.5 * value * value) if h is None else (math.sqrt(2.0 * value), value)
+    if h == 0.0 or not math.isfinite(h):
+        raise SettingError(f"{name} = {value!r} gives a step of pseudo-time {h}: expected a positive number")
+    return dt, h
 
 
 @explained

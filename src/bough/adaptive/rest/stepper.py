@@ -33,19 +33,6 @@ OPEN, PATIENCE, CLOSER = 1e-4, 30, 0.95
 KEPT = ("parts", "calm", "changed_steps", "least", "since", "before")  # by checkpoints
 
 
-def step_size(dt: float | None, h: float | None) -> tuple[float, float]:
-    """(dt, h) from one of them."""
-    if (dt is None) == (h is None):
-        raise SettingError(f"a step is given by dt or by h, one of them, got dt = {dt!r} and h = {h!r}")
-    name, value = ("dt", dt) if h is None else ("h", h)
-    if value is None or not (math.isfinite(value) and value > 0.0):
-        raise SettingError(f"{name} must be a positive number of {'seconds' if h is None else 's^2'}, got {value!r}")
-    dt, h = (value, 0.5 * value * value) if h is None else (math.sqrt(2.0 * value), value)
-    if h == 0.0 or not math.isfinite(h):
-        raise SettingError(f"{name} = {value!r} gives a step of pseudo-time {h}: expected a positive number")
-    return dt, h
-
-
 class Part(NamedTuple):
     """How a part of a step is taken in Python."""
 
@@ -67,7 +54,7 @@ class RestStepper(Stepper):
         self.selector, self.refresh = solver.selector, refresh
         self.parts, self.calm = 1, 0  # into which steps are cut so that they do not swing, and for how long in vain
         self.changed_steps = 0  # steps one after another before which forces were changed
-        self._given = 0  # see `Changes`
+        self._given = 0  # how often forces or torques had been given before the last step
         self.before = np.zeros(0)  # accelerations of the step before
         self.least, self.since = math.inf, 0  # smallest opening of loops so far, and steps since
         self.judges, self.largest = True, 0.0  # whether steps of this run are cut by energy, and the largest so far
@@ -172,8 +159,8 @@ class RestStepper(Stepper):
         solver.set_step(h)
         solver.clock.step[0] = self.steps
         solver.inputs.forces.flush()
-        self.changed_steps = self.changed_steps + 1 if self.is_given_anew else 0
-        self.is_given_anew = False
+        self.changed_steps = self.changed_steps + 1 if self._given != solver.changes.given else 0
+        self._given = solver.changes.given
         if solver.uses_all_joints and not (solver.switches and self._goes_to_tree()):
             return self._full_steps(most, h)
         solver.examine()
@@ -212,15 +199,6 @@ class RestStepper(Stepper):
         return selector.on_tree
 
     @property
-    def is_given_anew(self) -> bool:
-        """Whether forces or torques were given since the last step."""
-        return self._given != self.solver.changes.given
-
-    @is_given_anew.setter
-    def is_given_anew(self, value: bool) -> None:
-        self._given = self.solver.changes.given - int(value)
-
-    @property
     def _is_checked(self) -> bool:
         """Whether this step is checked: not under a function, and of full steps under changing forces a few."""
         return not self.is_called and (self.changed_steps <= OFTEN or self.changed_steps % SELDOM == 0)
@@ -232,7 +210,7 @@ class RestStepper(Stepper):
             n = 1
         elif solver.switches:
             n = max(1, min(most, self.selector.wait))
-        n = max(1, min(n, ONE_CALL // len(solver.inputs.model.joints)))
+        n = max(1, min(n, ONE_CALL // max(1, self.selector.joints)))
         if solver.closures is not None:  # how far they are open is seen after each call
             n = min(n, PATIENCE // 3)
         known = not solver.changes.solution and solver.cost.method == "aba"
@@ -242,12 +220,8 @@ class RestStepper(Stepper):
         else:
             done = self._march(n, h, known=known, checks=self._is_checked or self.springs is not None)
         self.selector.wait -= done
-        solver.cost = Cost("aba", self._all_joints)
+        solver.cost = Cost("aba", float(self.selector.joints))
         return done
-
-    @property
-    def _all_joints(self) -> float:
-        return float(len(self.solver.inputs.model.joints))
 
     def _exact_step(self, h: float) -> int:
         """One step of all joints, with their accelerations from the tree."""
@@ -255,7 +229,7 @@ class RestStepper(Stepper):
         known = not solver.changes.solution and solver.cost.method == method
         self._step_in_parts(h, self._is_checked, Part(lambda: solver.ready_tree().solve_exactly(), self._move, known))
         solver.changes.solution = not self._is_checked
-        solver.cost = Cost(method, self._all_joints, float(len(solver.assemble().plan.left)))
+        solver.cost = Cost(method, float(self.selector.joints), float(len(solver.assemble().plan.left)))
         return 1
 
     def _tree_steps(self, n: int, h: float) -> int:
@@ -344,7 +318,7 @@ class RestStepper(Stepper):
         if springs is not None:
             springs.note(energy)
             solver.changes.many_forces(springs.bodies)
-            self.is_given_anew = False
+            self._given = solver.changes.given
         if code == NOT_FINITE and not done:
             raise solver.no_number()
         if code == TOO_FAR and not done:
@@ -543,11 +517,11 @@ class RestStepper(Stepper):
         """What it remembers, for a checkpoint."""
         options = {"max_turn": self.max_turn, "refresh": self.refresh}
         state = super().state() | {name: getattr(self, name) for name in KEPT}
-        return state | {"options": options, "given": self.is_given_anew}
+        return state | {"options": options, "given": self._given != self.solver.changes.given}
 
     def restore(self, state: dict[str, Any]) -> None:
         """What `state` gave."""
         super().restore(state)
         for name in KEPT:
             setattr(self, name, state[name])
-        self.is_given_anew = state["given"]
+        self._given = self.solver.changes.given - int(state["given"])
