@@ -232,13 +232,14 @@ class Dynamics:
     def _factorize_shortcut(self, found: BoundFunction) -> Callable[..., Factor]:
         """`factorize`, with a shorter way for arrays that fit."""
         method, tree, names = self._written("factorize"), self.model.dof_tree, self._joint_of_freedom
+        makers = found.makers
 
         @wraps(method, updated=())
         def factorize(q: ArrayLike, *, out: Any = None, **parameters: Any) -> Factor:
-            packed = found.maker(q) if out is None and not parameters else None
+            packed = makers["make"](q) if out is None and not parameters else None
             return method(q, out=out, **parameters) if packed is None else Factor(tree, "ltdl", packed, names)
 
-        return make_front(factorize, 1, found.makers, holder=(Factor, tree, "ltdl"))
+        return make_front(factorize, 1, makers, holder=(Factor, tree, "ltdl"))
 
     def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
