@@ -542,8 +542,9 @@ def test_on_a_gpu_as_on_the_cpu():
         assert on_host(found.success).astype(bool).tolist() == expected.success.tolist()
         assert on_host(found.conflicts[0]).astype(int).tolist() == [0] * 4 + [1] + [0] * 4
         assert on_host(found.residual).max() < 1e-5
-        np.testing.assert_allclose(on_host(found.tau), expected.tau, rtol=1e-3, atol=1e-3)
-        np.testing.assert_allclose(on_host(found.forces["hand"]), expected.forces["hand"], rtol=2e-3, atol=1e-2)
+        for x, y in ((found.tau, expected.tau), (found.forces["hand"], expected.forces["hand"])):
+            np.testing.assert_allclose(on_host(x)[expected.success], y[expected.success], atol=1e-4)
+            np.testing.assert_allclose(on_host(x)[4], y[4], atol=0.05)  # of 20 N m
         np.testing.assert_allclose(on_host(found.error["contact(hand)"]), 0.0, atol=1e-12)
         moved = q + 0.01
         np.testing.assert_allclose(
