@@ -33,5 +33,6 @@ myst_heading_anchors = 3
 autodoc_member_order = "groupwise"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("FloatArray", "IntArray", "BoolArray", "RealArray", "ArrayLike")}
 default_role = "code"
 suppress_warnings = ["ref.python"]  # a type named by its short name may be in two packages

@@ -125,6 +125,9 @@ def as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: li
     """Docstrings are plain text: signs that mean something elsewhere stay signs, indented lines stay as they are."""
     if what == "data":  # the docstring of its type says nothing of the value
         lines.clear()
+    if what == "module":  # what belongs where is for contributors
+        paragraphs = "\n".join(lines).split("\n\n")
+        lines[:] = "\n\n".join(p for p in paragraphs if not p.startswith("Belongs here")).split("\n")
     out: list[str] = []
     block = False
     for line in lines:

@@ -41,7 +41,7 @@ NEXT = (
     ("bough settle 'zoo:molecule?n=50000' --force link49999:1,0,0 --record run.npz", "50,000 joints, adaptively"),
     ("bough view run.npz --html run.html", "what happened, step by step"),
     ("pip install 'bough[viewer,bench]'", "for meshes, the live view, and other libraries to compare with"),
-    ("bough view robot.urdf", "live: drag forces, look at Lambda, let it settle"),
+    ("bough view robot.urdf", "live: contacts and gravity, pull at links with ctrl and the mouse"),
     ("bough bench --model robot.urdf", "beside Pinocchio and MuJoCo, on your machine"),
 )
 HUMANOID = """
