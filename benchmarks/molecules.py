@@ -38,13 +38,10 @@ def best(work: Callable[[], object], count: int = 200) -> float:
 
 
 def adenylate_kinase(form: str) -> mol.Atoms:
-    """The heavy atoms of 4AKE ("open") or 1AKE ("closed"), chain A, with a last oxygen."""
+    """The heavy atoms of 4AKE ("open") or 1AKE ("closed"), chain A."""
     kinds, place = enzyme._atoms(enzyme.FORMS.index(form))
     rows = [(int(key.split(".")[0]) - 1, key.split(".")[1], x) for key, x in place.items()]
     last = len(kinds)
-    ca, c, o = (place[f"{last}.{name}"] for name in ("CA", "C", "O"))
-    away = -sum((x - c) / np.linalg.norm(x - c) for x in (ca, o))
-    rows.append((last - 1, "OXT", c + 0.125 * away / np.linalg.norm(away)))
     residue, names, x = (np.array(column) for column in zip(*rows, strict=True))
     bare = mol.Atoms(
         names, np.array([name[0] for name in names]), residue, x, np.zeros((0, 2), np.int64), np.full(last, "A"),

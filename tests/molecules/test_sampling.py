@@ -260,3 +260,11 @@ def test_odd_settings_are_refused(peptide):
         peptide.langevin(free, steps=0)
     with pytest.raises(NumericalError, match="too long here"):
         peptide.langevin(free, dt=10.0)
+
+
+def test_annealing_in_a_force_field_relaxes_a_bad_start():
+    pytest.importorskip("openmm")
+    m, field = mol.peptide("AAAAAAAA", phi=0.3, psi=0.2), mol.OpenMM("amber14-all.xml")
+    assert field.on(m)(m.atoms.positions)[0] > 1e4
+    found = m.anneal(field, temperatures=(600.0, 50.0), steps=40, dt=0.002)
+    assert found.energy < 1000.0

@@ -22,6 +22,7 @@ from bough.dynamics.placements import place_points
 from bough.errors import NumericalError
 from bough.joints import Mechanism, along, integrate_joint, joint_motion
 from bough.molecules.energy import AtomEnergy
+from bough.molecules.minimizing import minimize
 from bough.molecules.repulsion import SKIN, Repulsion, Spheres, have_moved, list_pairs, repel
 from bough.molecules.restraints import Distances, Places, Planes, RestraintEnergy, Turns, restrain
 from bough.molecules.sampling import KB, Settings, langevin
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from bough.molecules.molecule import Molecule
 
 STAGES = 50  # temperatures of a schedule
+RELAXING = 100  # calls of a force field before the first step
 LISTED = 20  # steps between lists of pairs at least, as in CYANA: a pair that is missed for a moment does no harm
 BATH = 20  # steps between friction and noise
 LONGEST_TURN = 0.2  # rad in a step; faster motions are slowed down as a whole
@@ -192,9 +194,12 @@ def anneal(
     per_stage = -(-settings.steps // stages // BATH) * BATH if settings.steps >= BATH else settings.steps
     levels = hot * (max(cold, 1e-3) / max(hot, 1e-3)) ** (np.arange(stages) / max(stages - 1, 1))
     rng, model = np.random.default_rng(settings.seed), molecule.model
-    at, v = molecule.start(q), None
+    at, v, calls = molecule.start(q), None, 0
     fast = compiled_terms(molecule, terms)
-    rows, calls = [], 0
+    if fast is None:  # forces of a clash would throw atoms apart
+        relaxed = minimize(molecule, terms, at, force=1.0, calls=RELAXING, ease=True)
+        at, calls = relaxed.q, relaxed.calls
+    rows = []
     for level in levels.tolist():
         own = replace(settings, temperature=level, steps=per_stage, every=per_stage, seed=int(rng.integers(2**31)))
         if fast is not None:

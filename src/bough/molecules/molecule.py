@@ -249,8 +249,8 @@ class Molecule:
     ) -> Trajectory:
         """Cool down from the first temperature (K) to the second by torsion dynamics.
 
-        Without an energy, atoms are soft spheres: then all steps run in compiled code. Other arguments are those of
-        `minimize` and `langevin`. Minimise afterwards.
+        Without an energy, atoms are soft spheres: then all steps run in compiled code. With one, at most 100 calls of
+        it relax the start. Other arguments are those of `minimize` and `langevin`. Minimise afterwards.
         """
         terms = terms_of(self, Repulsion(self) if energy is None else energy, restraints)
         settings = Settings(temperatures[0], dt, steps, friction, seed=seed)
