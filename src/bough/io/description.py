@@ -10,7 +10,7 @@ from bough.types import FloatArray
 Place: TypeAlias = tuple[FloatArray, FloatArray]  # (R, p)
 
 
-class BodySaid(TypedDict, total=False):
+class BodyArguments(TypedDict, total=False):
     """Arguments of `Builder.add_body`: what a file says of a body and of the joint it hangs on."""
 
     name: str
@@ -35,7 +35,7 @@ class BodySaid(TypedDict, total=False):
     mimic: tuple[str, float, float] | None
 
 
-class FrameSaid(NamedTuple):
+class FrameArguments(NamedTuple):
     """Arguments of `Builder.add_frame`."""
 
     name: str
@@ -43,7 +43,7 @@ class FrameSaid(NamedTuple):
     placement: Place
 
 
-class ClosureSaid(NamedTuple):
+class ClosureArguments(NamedTuple):
     """What a file closes or ties beyond a tree: two frames, held together as `bough.model.LoopClosure` says.
 
     Other kinds ("joint", "tendon", "flex") have no frames: models do not know them, and `load` refuses.
@@ -62,13 +62,13 @@ class Description(NamedTuple):
     """Bodies (parents first), frames, and notes of what was left out."""
 
     name: str
-    bodies: list[BodySaid]
-    frames: list[FrameSaid]
+    bodies: list[BodyArguments]
+    frames: list[FrameArguments]
     notes: list[str]
     gravity: Sequence[float] | None = None
-    closures: Sequence[ClosureSaid] = ()
-    root: BodySaid | None = None  # mass and inertia of a root link called "world", which is no body unless it floats
+    closures: Sequence[ClosureArguments] = ()
+    root: BodyArguments | None = None  # a root link called "world": no body unless it floats
 
 
-def joint_name(body: BodySaid) -> str:
+def joint_name(body: BodyArguments) -> str:
     return body.get("joint_name", body["name"])

@@ -7,7 +7,7 @@ from typing import Unpack
 
 from bough.arguments import explained
 from bough.errors import BoughError, short
-from bough.io.description import BodySaid, Description
+from bough.io.description import BodyArguments, Description
 from bough.io.examine import Finding, examine, examine_bodies
 from bough.io.reading import LoadOptions, LoadSettings, build, describe, floated, left_out, prepare
 from bough.io.urdf import read_loosely
@@ -79,12 +79,12 @@ def _tried(description: Description, options: LoadSettings) -> tuple[Description
 def _of_model(model: Model) -> Description:
     """The moving bodies of a model, with all that is welded to them."""
     parents = [WORLD if up < 0 else model.body_names[up] for up in model.parent]
-    bodies: list[BodySaid] = []
+    bodies: list[BodyArguments] = []
     inertias = standard(model.inertias)
     for joint, parent, (mass, com, inertia) in zip(model.joints, parents, inertias, strict=True):
         v = joint.v.start
         lower, upper, velocity, effort = (float(column[v]) for column in model.limits)
-        body: BodySaid = {"name": joint.body, "parent": parent, "joint": joint.type, "joint_name": joint.name}
+        body: BodyArguments = {"name": joint.body, "parent": parent, "joint": joint.type, "joint_name": joint.name}
         body |= {"lower": lower, "upper": upper, "velocity": velocity, "effort": effort}
         body |= {"mass": mass, "com": com, "inertia": inertia, "armature": float(model.armature[v])}
         bodies.append(body)

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from bough.errors import BoughError
-from bough.io.description import BodySaid, Description, joint_name
+from bough.io.description import BodyArguments, Description, joint_name
 from bough.joints import JOINTS
 from bough.model import WORLD
 from bough.model.bodies import MICRON_SQUARED, TRIANGLE, finite, negative, placement, principal_moments
@@ -39,7 +39,7 @@ def examine(description: Description) -> list[Finding]:
     return [*examine_bodies(description.bodies), *_massless(description), *_axes(description)]
 
 
-def examine_bodies(bodies: Iterable[BodySaid]) -> list[Finding]:
+def examine_bodies(bodies: Iterable[BodyArguments]) -> list[Finding]:
     """What is suspicious in single bodies, whatever tree they form."""
     return [finding for body in bodies for finding in _body(body)]
 
@@ -47,7 +47,7 @@ def examine_bodies(bodies: Iterable[BodySaid]) -> list[Finding]:
 # One body
 
 
-def _body(body: BodySaid) -> Iterator[Finding]:
+def _body(body: BodyArguments) -> Iterator[Finding]:
     name, moves = body["name"], bool(JOINTS[body["joint"]])
     mass, com = float(body.get("mass", 0.0)), np.asarray(body.get("com", np.zeros(3)), float)
     if not np.isfinite(mass) or mass < 0.0:
@@ -83,7 +83,7 @@ def _inertia(name: str, mass: float, J: FloatArray, moves: bool) -> Iterator[Fin
         yield Finding(name, what, "check the units: kg and metres", "warning")
 
 
-def _joint(body: BodySaid) -> Iterator[Finding]:
+def _joint(body: BodyArguments) -> Iterator[Finding]:
     """Limits, axis and mimic of a joint that moves."""
     name = joint_name(body)
     lower, upper = body.get("lower"), body.get("upper")

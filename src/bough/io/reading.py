@@ -13,7 +13,7 @@ import numpy as np
 
 from bough.errors import FileFormatError, ModelError, OptionError, short, unknown_option
 from bough.io import urdf
-from bough.io.description import BodySaid, Description
+from bough.io.description import BodyArguments, Description
 from bough.io.weld import Weld, welded
 from bough.io.xml import Document
 from bough.joints import JOINTS
@@ -198,11 +198,11 @@ def floated(description: Description) -> Description:
     )
 
 
-def _free(body: BodySaid) -> BodySaid:
+def _free(body: BodyArguments) -> BodyArguments:
     return {**body, "joint": "floating", "joint_name": ROOT_JOINT, "placement": None}
 
 
-def _replaced(description: Description, old: BodySaid, new: BodySaid) -> Description:
+def _replaced(description: Description, old: BodyArguments, new: BodyArguments) -> Description:
     return description._replace(bodies=[new if b is old else b for b in description.bodies])
 
 
@@ -212,7 +212,7 @@ def _world_floated(description: Description) -> Description:
     name, taken = f"{WORLD}_link", {b["name"] for b in description.bodies}
     while name in taken:
         name += "_"
-    root: BodySaid = {**description.root, "name": name, "parent": WORLD}
-    bodies: list[BodySaid] = [{**b, "parent": name} if b["parent"] == WORLD else b for b in description.bodies]
+    root: BodyArguments = {**description.root, "name": name, "parent": WORLD}
+    bodies: list[BodyArguments] = [{**b, "parent": name} if b["parent"] == WORLD else b for b in description.bodies]
     notes = [*description.notes, f"the root link {WORLD!r} floats, and is called {name!r}"]
     return description._replace(bodies=[_free(root), *bodies], notes=notes, root=None)

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from bough.errors import FileFormatError, short
-from bough.io.description import BodySaid, ClosureSaid, Description, Place
+from bough.io.description import BodyArguments, ClosureArguments, Description, Place
 from bough.io.xml import Document
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model import CLOSURE_KINDS, WORLD
@@ -89,7 +89,7 @@ def read(document: Document) -> Description:
     notes = _dropped(document.root)
     found = [_joint(name, element, where) for name, element in _named(document.root, "joint", where).items()]
     root, joints = _tree(links, found, where)
-    bodies: list[BodySaid] = []
+    bodies: list[BodyArguments] = []
     own = link_inertia(root, links[root], where)
     if root != WORLD:
         bodies.append({"name": root, "parent": WORLD, "joint": "fixed", **own})
@@ -101,9 +101,9 @@ def read(document: Document) -> Description:
     return Description(document.root.get("name") or "robot", bodies, [], notes, closures=closures, root=said)
 
 
-def read_loosely(document: Document) -> tuple[list[BodySaid], list[str]]:
+def read_loosely(document: Document) -> tuple[list[BodyArguments], list[str]]:
     """Links and joints of a file that is no tree, each read on its own: bodies, and why others cannot be read."""
-    bodies: list[BodySaid] = []
+    bodies: list[BodyArguments] = []
     errors: list[str] = []
     above = {joint.find("child"): joint for joint in document.root.findall("joint")}
     joints = {child.get("link"): joint for child, joint in above.items() if child is not None}
@@ -111,7 +111,7 @@ def read_loosely(document: Document) -> tuple[list[BodySaid], list[str]]:
         name = link.get("name", "")
         joint = joints.get(name)
         try:
-            body: BodySaid = {"name": name, "parent": WORLD, "joint": "fixed"}
+            body: BodyArguments = {"name": name, "parent": WORLD, "joint": "fixed"}
             if joint is not None:
                 found = _joint(joint.get("name", ""), joint, document.name)
                 body = {**_motion(found, f"{document.name}: joint {found.name!r}", [])}
@@ -157,7 +157,7 @@ def _parts(tag: str, elements: Iterable[Element], dropped: Counter[str]) -> list
     return [child for child in children if child.tag in KEPT[tag]]
 
 
-def _closure(name: str, element: Element, where: str) -> ClosureSaid:
+def _closure(name: str, element: Element, where: str) -> ClosureArguments:
     """A loop: <constraint name type [length]><link1 link xyz rpy/><link2 link xyz rpy/></constraint>."""
     at, kind = f"{where}: constraint {name!r}", element.get("type")
     if kind not in CLOSURE_KINDS:
@@ -173,7 +173,7 @@ def _closure(name: str, element: Element, where: str) -> ClosureSaid:
         ends.append((end.attrib["link"], place if {"xyz", "rpy"} & {*end.attrib} else None))
     (first, at_first), (second, at_second) = ends
     length = scalar(element, "length", 0.0, at) if "length" in element.attrib else None
-    return ClosureSaid(kind, name, first, second, at_first, at_second, length)
+    return ClosureArguments(kind, name, first, second, at_first, at_second, length)
 
 
 def _joint(name: str, element: Element, where: str) -> _Joint:
@@ -229,10 +229,10 @@ def _listed(names: list[str]) -> str:
     return ", ".join(repr(short(name)) for name in names[:SHOWN]) + more
 
 
-def _motion(joint: _Joint, where: str, notes: list[str]) -> BodySaid:
+def _motion(joint: _Joint, where: str, notes: list[str]) -> BodyArguments:
     """Placement, axis, limits, damping and mimic of a joint."""
     element = joint.element
-    body: BodySaid = {"name": joint.child, "parent": joint.parent, "joint": joint.type, "joint_name": joint.name}
+    body: BodyArguments = {"name": joint.child, "parent": joint.parent, "joint": joint.type, "joint_name": joint.name}
     body["placement"] = _origin(element, where)
     axis, limit, dynamics, mimic = (element.find(tag) for tag in ("axis", "limit", "dynamics", "mimic"))
     if axis is not None:
@@ -269,7 +269,7 @@ def _limit(limit: Element | None, key: str, where: str) -> float | None:
     return scalar(limit, key, 0.0, where, largest=np.inf)
 
 
-def link_inertia(name: str, link: Element, where: str) -> BodySaid:
+def link_inertia(name: str, link: Element, where: str) -> BodyArguments:
     """Mass, centre of mass, and the inertia about it turned into the axes of the link."""
     inertial, where = link.find("inertial"), f"{where}: link {name!r}"
     if inertial is None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ModelError, UnknownNameError, short
-from bough.io.description import BodySaid, Description, joint_name
+from bough.io.description import BodyArguments, Description, joint_name
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model import unknown
 from bough.model.bodies import EYE, placement
@@ -33,7 +33,7 @@ def welded(description: Description, weld: Weld, *, followers: bool = True) -> D
     return description._replace(bodies=bodies)
 
 
-def _asked(weld: Weld, joints: Mapping[str, BodySaid]) -> dict[str, npt.ArrayLike]:
+def _asked(weld: Weld, joints: Mapping[str, BodyArguments]) -> dict[str, npt.ArrayLike]:
     """Joint names with positions; without one, where q is zero (fixed joints stand there already)."""
     given: object = weld
     if isinstance(given, str) or not isinstance(given, Collection):
@@ -54,7 +54,7 @@ def _neutral(joint: str) -> list[float]:
     return [x for kind in JOINTS[joint] for x in PRIMITIVES[kind].neutral]
 
 
-def _position(body: BodySaid, value: npt.ArrayLike) -> list[float]:
+def _position(body: BodyArguments, value: npt.ArrayLike) -> list[float]:
     """The q of a joint as a list, checked."""
     name, size = joint_name(body), sum(PRIMITIVES[kind].nq for kind in JOINTS[body["joint"]])
     if size == 0:
@@ -71,13 +71,18 @@ def _position(body: BodySaid, value: npt.ArrayLike) -> list[float]:
     return q.tolist()
 
 
-def _fixed(body: BodySaid, q: list[float]) -> BodySaid:
+def _fixed(body: BodyArguments, q: list[float]) -> BodyArguments:
     """The body welded where its joint stands at q."""
     R, p = placement(body.get("placement"))
     axis = {"axis": body["axis"]} if np.any(body.get("axis", 0.0)) else {}
     turn, shift = joint_placement(body["joint"], np.array(q), **axis)
     turn = EYE if np.allclose(turn, EYE, rtol=0.0, atol=1e-15) else turn  # exact zeros make cheaper code
-    kept: BodySaid = {"name": body["name"], "parent": body["parent"], "joint": "fixed", "joint_name": joint_name(body)}
+    kept: BodyArguments = {
+        "name": body["name"],
+        "parent": body["parent"],
+        "joint": "fixed",
+        "joint_name": joint_name(body),
+    }
     for key in ("mass", "com", "inertia"):
         if key in body:
             kept[key] = body[key]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from bough.compile.routine import resolve
+from bough.dynamics.parameters import SHAPES
 from bough.errors import OptionError, ShapeError
 from bough.model import Model
 from bough.types import FloatArray
-
-PARAMETERS = ("inertia", "gravity", "armature", "placement")  # quantities of the model that may differ by row
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class GivenRows:
     @property
     def parameters(self) -> tuple[str, ...]:
         """Quantities of the model that are given by row."""
-        return tuple(name for name in PARAMETERS if name in self.arrays)
+        return tuple(name for name in SHAPES if name in self.arrays)
 
     def take(self, model: Model, names: Sequence[str], start: int, stop: int) -> dict[str, FloatArray]:
         """Rows start to stop of these arrays, and of all parameters."""
@@ -136,8 +136,5 @@ Rows = GivenRows | DrawnRows
 
 def shape_of(model: Model, name: str) -> tuple[int, ...] | None:
     """What a row of an array of this name has; None where it is not known."""
-    known: dict[str, tuple[int, ...]] = {
-        "q": (model.nq,), "v": (model.nv,), "qdd": (model.nv,), "tau": (model.nv,), "armature": (model.nv,),
-        "gravity": (3,), "inertia": model.inertias.shape, "placement": (len(model.joints), 4, 4),
-    }  # fmt: skip
-    return known.get(name)
+    words = {"q": "nq", "v": "nv", "qdd": "nv", "tau": "nv", **SHAPES}.get(name)
+    return None if words is None else resolve(words, model.sizes)

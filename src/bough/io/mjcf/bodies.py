@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.io.description import BodySaid, Place
+from bough.io.description import BodyArguments, Place
 from bough.io.mjcf.names import Names
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model.bodies import EYE
@@ -20,12 +20,12 @@ TYPES = {kind: next(name for name, chain in JOINTS.items() if chain == (p.name,)
 DOFS = {kind: len(p.axes) for kind, p in _MADE_OF.items()}
 
 
-def body_chain(m: Any, b: int, names: Names) -> list[BodySaid]:
+def body_chain(m: Any, b: int, names: Names) -> list[BodyArguments]:
     """One body as a chain: a massless body for each joint, then the body itself, welded where it sits."""
     name, parent = names.bodies[b], names.bodies[m.body_parentid[b]]
     place = (rotation(m.body_quat[b]), m.body_pos[b].copy())
     first, count = int(m.body_jntadr[b]), int(m.body_jntnum[b])
-    chain: list[BodySaid] = []
+    chain: list[BodyArguments] = []
     anchor = np.zeros(3)
     at_origin = bool(count) and not m.jnt_pos[first + count - 1].any()
     for j in range(first, first + count):
@@ -36,12 +36,12 @@ def body_chain(m: Any, b: int, names: Names) -> list[BodySaid]:
     if at_origin:
         chain[-1] |= _inertia(m, b)
     else:
-        fixed: BodySaid = {"name": name, "parent": parent, "joint": "fixed", "joint_name": names.weld(name)}
+        fixed: BodyArguments = {"name": name, "parent": parent, "joint": "fixed", "joint_name": names.weld(name)}
         chain.append({**fixed, "placement": (place[0], place[1] - anchor), **_inertia(m, b)})
     return chain
 
 
-def _joint(m: Any, j: int, place: Place, anchor: FloatArray) -> BodySaid:
+def _joint(m: Any, j: int, place: Place, anchor: FloatArray) -> BodyArguments:
     """A joint at its anchor, turned or moved back so that its q is MuJoCo's; a free joint starts from the world."""
     kind, axis = int(m.jnt_type[j]), m.jnt_axis[j].copy()
     reference = float(m.qpos0[m.jnt_qposadr[j]])
@@ -56,11 +56,11 @@ def _joint(m: Any, j: int, place: Place, anchor: FloatArray) -> BodySaid:
     return {"joint": TYPES[kind], "placement": (R, p), "axis": axis, **_passive(m, j, kind)}
 
 
-def _passive(m: Any, j: int, kind: int) -> BodySaid:
+def _passive(m: Any, j: int, kind: int) -> BodyArguments:
     """Armature, damping, friction, spring and limits; what has no place in a model is in the notes."""
     dof = int(m.jnt_dofadr[j])
     dofs = slice(dof, dof + DOFS[kind])
-    said: BodySaid = {
+    said: BodyArguments = {
         "armature": float(m.dof_armature[dof]),
         "damping": m.dof_damping[dofs].tolist(),
         "friction": m.dof_frictionloss[dofs].tolist(),
@@ -74,7 +74,7 @@ def _passive(m: Any, j: int, kind: int) -> BodySaid:
     return said
 
 
-def _inertia(m: Any, b: int) -> BodySaid:
+def _inertia(m: Any, b: int) -> BodyArguments:
     R = rotation(m.body_iquat[b])
     J = R @ np.diag(m.body_inertia[b]) @ R.T
     return {"mass": float(m.body_mass[b]), "com": m.body_ipos[b].copy(), "inertia": (J + J.T) / 2}

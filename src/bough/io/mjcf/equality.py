@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.io.description import ClosureSaid, Place
+from bough.io.description import ClosureArguments, Place
 from bough.io.mjcf.bodies import rotation
 from bough.io.mjcf.names import Names
 from bough.model.bodies import EYE
@@ -20,7 +20,7 @@ class Equalities(NamedTuple):
 
     ties: dict[str, tuple[str, float, float]]
     held: dict[str, float]
-    closures: list[ClosureSaid]
+    closures: list[ClosureArguments]
     notes: list[str]
 
 
@@ -35,7 +35,7 @@ def equalities(m: Any, names: Names) -> Equalities:
         elif kind in (CONNECT, WELD):
             found.closures.append(_closure(m, e, names))
         else:
-            found.closures.append(ClosureSaid(_kind(kind), name))
+            found.closures.append(ClosureArguments(_kind(kind), name))
     return found
 
 
@@ -52,11 +52,11 @@ def _tie(m: Any, e: int, names: Names, found: Equalities) -> None:
     x, x0 = (names.joints[second], float(m.qpos0[m.jnt_qposadr[second]])) if second >= 0 else ("", 0.0)
     offset, ratio, curved = data[0], data[1], any(data[2:])
     if x and curved:
-        found.closures.append(ClosureSaid("joint", names.equalities[e], y, x))
+        found.closures.append(ClosureArguments("joint", names.equalities[e], y, x))
     elif x and ratio != 0.0:
         _follow(found, y, (x, ratio, y0 + offset - ratio * x0), names.equalities[e])
     elif y in found.ties or y in found.held:
-        found.closures.append(ClosureSaid("joint", names.equalities[e], y))
+        found.closures.append(ClosureArguments("joint", names.equalities[e], y))
     else:
         found.held[y] = y0 + offset
         found.notes.append(
@@ -71,7 +71,7 @@ def _follow(found: Equalities, y: str, tie: tuple[str, float, float], name: str)
         if follower not in found.ties and follower not in found.held and not _reaches(found, one[0], follower):
             found.ties[follower] = one
             return
-    found.closures.append(ClosureSaid("joint", name, y, x))
+    found.closures.append(ClosureArguments("joint", name, y, x))
 
 
 def _reaches(found: Equalities, joint: str, goal: str) -> bool:
@@ -81,14 +81,14 @@ def _reaches(found: Equalities, joint: str, goal: str) -> bool:
     return joint == goal
 
 
-def _closure(m: Any, e: int, names: Names) -> ClosureSaid:
+def _closure(m: Any, e: int, names: Names) -> ClosureArguments:
     """Frames on two bodies: sites, or what MuJoCo computed at the reference configuration."""
     ends, data = (int(m.eq_obj1id[e]), int(m.eq_obj2id[e])), m.eq_data[e]
     kind = "weld" if int(m.eq_type[e]) == WELD else "connect"
     if int(m.eq_objtype[e]) == SITE:
-        return ClosureSaid(kind, names.equalities[e], names.sites[ends[0]], names.sites[ends[1]])
+        return ClosureArguments(kind, names.equalities[e], names.sites[ends[0]], names.sites[ends[1]])
     first, second = (names.bodies[b] for b in ends)
     places: tuple[Place, Place] = ((EYE, np.array(data[:3])), (EYE, np.array(data[3:6])))
     if kind == "weld":
         places = ((rotation(data[6:10]), np.array(data[3:6])), (EYE, np.array(data[:3])))
-    return ClosureSaid(kind, names.equalities[e], first, second, *places)
+    return ClosureArguments(kind, names.equalities[e], first, second, *places)

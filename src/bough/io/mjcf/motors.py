@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.io.description import BodySaid
+from bough.io.description import BodyArguments
 from bough.io.mjcf.bodies import DOFS, HINGE, SLIDE
 from bough.io.mjcf.names import Names
 from bough.types import FloatArray
@@ -16,13 +16,13 @@ WRAPS_JOINT = 1  # mujoco.mjtWrap
 FIXED_GAIN, NO_BIAS = 0, 0  # mujoco.mjtGain, mjtBias
 
 
-def motors(m: Any, names: Names) -> tuple[dict[str, BodySaid], list[str]]:
+def motors(m: Any, names: Names) -> tuple[dict[str, BodyArguments], list[str]]:
     """What actuators say of joints (whether they are driven, and their largest effort), and notes.
 
     A file without actuators says nothing, and so does one that drives sites, bodies or spatial tendons: there every
     joint is taken as by default.
     """
-    said: dict[str, BodySaid] = {name: {} for name in names.joints}
+    said: dict[str, BodyArguments] = {name: {} for name in names.joints}
     count = len(m.actuator_trntype)
     notes = [f"dropped the gains and dynamics of {count} actuators" if count > 1 else
              "dropped the gain and dynamics of 1 actuator"] if count else []  # fmt: skip
@@ -45,7 +45,7 @@ def motors(m: Any, names: Names) -> tuple[dict[str, BodySaid], list[str]]:
     return said, notes
 
 
-def _flags(body: BodySaid) -> list[bool]:
+def _flags(body: BodyArguments) -> list[bool]:
     flags = body.get("actuated", [])
     return flags if isinstance(flags, list) else [flags]
 

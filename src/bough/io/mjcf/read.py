@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bough.errors import FileFormatError, required
-from bough.io.description import BodySaid, Description, FrameSaid
+from bough.io.description import BodyArguments, Description, FrameArguments
 from bough.io.mjcf.bodies import body_chain, rotation
 from bough.io.mjcf.equality import equalities
 from bough.io.mjcf.motors import motors
@@ -32,7 +32,7 @@ def read(document: Document, package_paths: Sequence[str | os.PathLike[str]] = (
     _check_numbers(m, names, document.name)
     found = equalities(m, names)
     driven, remarks = motors(m, names)
-    bodies: list[BodySaid] = []
+    bodies: list[BodyArguments] = []
     for b in range(1, m.nbody):
         for body in body_chain(m, b, names):
             joint = body.get("joint_name", "")
@@ -42,7 +42,7 @@ def read(document: Document, package_paths: Sequence[str | os.PathLike[str]] = (
                 body["mimic"] = found.ties[joint]
             bodies.append(body)
     frames = [
-        FrameSaid(names.sites[s], names.bodies[m.site_bodyid[s]], (rotation(m.site_quat[s]), m.site_pos[s].copy()))
+        FrameArguments(names.sites[s], names.bodies[m.site_bodyid[s]], (rotation(m.site_quat[s]), m.site_pos[s].copy()))
         for s in range(m.nsite)
     ]
     said = [*found.notes, *remarks, *notes(m, names)]
