@@ -182,15 +182,25 @@ def go_runge_kutta(m: Mechanism, n: int, h: Scalar, s: Stages) -> None:
     if n > 0:
         for i in range(len(m.parent)):
             tangent_rate(m, i, s.u, s.v, s.rate)
-    for k in range(len(s.v)):
+    # Over the degrees of freedom of this mechanism, maybe a few of those in v. A mimic joint has the entry of its
+    # leader: sums are put aside first, so that an entry that comes twice counts once.
+    for j in range(len(m.v_index)):
+        k = m.v_index[j]
         if n == 0:
-            s.u[k], s.v[k], s.move[k], s.gain[k] = m.zero[0], s.v0[k], m.zero[0], m.zero[0]
+            s.u[k], s.v[k] = m.zero[0], m.zero[0]
         else:
-            s.move[k], s.gain[k] = s.move[k] + weight * s.rate[k], s.gain[k] + weight * s.qdd[k]
-            if n < 4:
-                s.u[k], s.v[k] = reach * s.rate[k], s.v0[k] + reach * s.qdd[k]
-            else:
-                s.u[k], s.v[k] = h * s.move[k], s.v0[k] + h * s.gain[k]
+            s.u[k], s.v[k] = s.move[k] + weight * s.rate[k], s.gain[k] + weight * s.qdd[k]
+    for j in range(len(m.v_index)):
+        k = m.v_index[j]
+        s.move[k], s.gain[k] = s.u[k], s.v[k]
+    for j in range(len(m.v_index)):
+        k = m.v_index[j]
+        if n == 0:
+            s.u[k], s.v[k] = m.zero[0], s.v0[k]
+        elif n < 4:
+            s.u[k], s.v[k] = reach * s.rate[k], s.v0[k] + reach * s.qdd[k]
+        else:
+            s.u[k], s.v[k] = h * s.move[k], s.v0[k] + h * s.gain[k]
     for i in range(len(m.parent)):
         integrate_joint(m, i, s.q0, s.u, m.one[0], s.q)
 
