@@ -142,14 +142,14 @@ def write(folder: Path, motion: Recording) -> None:
 
 def draw(folder: Path, motion: Recording) -> Path:
     """Postures of one stride, and the curve of learning."""
-    from stick_figures import sequence
+    from film_strip import film_strip
 
     curve = json.loads((folder / "curve.json").read_text())["curve"]
     first = len(motion.time) // 2
     shown = first + np.linspace(0, PERIOD / (DT * SUBSTEPS), 6).round().astype(int)
     curves = {"mean reward of an action (of at most 2)": (np.array(curve["seconds"]), np.array(curve["reward"]))}
     frames = [(motion.time[k], motion.q[k]) for k in shown]
-    return sequence(bough.Dynamics(MODEL), frames, folder / "walk.png", tips=FEET, side=(0, 2), curves=curves)
+    return film_strip(MODEL, frames, folder / "walk.png", curves)
 
 
 def main(words: list[str]) -> int:
