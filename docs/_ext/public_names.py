@@ -15,7 +15,6 @@ HEAD = "% Made by docs/_ext/public_names.py\n\n"
 EXPERIMENTAL = {
     "molecules": "its functions and their options are new in 0.2",
     "adaptive.Dynamics": "its options may change while it is joined with QuasiStatics",
-    "simulate.default_gains": "new in 0.2",
     "sweep.RayCluster": "run on one machine only",
     "sweep.Slurm": "run on one node only",
 }

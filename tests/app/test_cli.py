@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from bough import __version__
 from bough.app import cli, shell
+from papers import __main__ as papers
 from patience import until
 
 
@@ -63,6 +64,8 @@ def test_the_list_of_commands_ends_no_sentence_in_the_middle(run, monkeypatch):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_speaks_json(name):
     options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    if name == "bough reproduce":  # its options are those of `python -m papers`
+        options |= {option for parameter in typer.main.get_command(papers.app).params for option in parameter.opts}
     assert "--json" in options
 
 

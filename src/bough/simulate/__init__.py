@@ -13,7 +13,6 @@ from bough.dynamics.laws import Effect
 from bough.dynamics.stepping import Integrator
 from bough.simulate.contacts import ContactPoint, Contacts, Ground, HeightField, Plane
 from bough.simulate.ensemble import Ensemble
-from bough.simulate.gains import default_gains
 from bough.simulate.integration import lie_midpoint, runge_kutta_4, semi_implicit_euler
 from bough.simulate.recording import Recording
 from bough.simulate.rollout import rollout
@@ -28,7 +27,6 @@ __all__ = [
     "Integrator",
     "Plane",
     "Recording",
-    "default_gains",
     "lie_midpoint",
     "rollout",
     "runge_kutta_4",

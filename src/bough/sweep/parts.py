@@ -84,12 +84,12 @@ def open_folder(folder: Path) -> SweepFolder:
     try:
         found = json.loads((folder / JOB).read_text())
         known = SweepFolder(folder, dict(found["job"]), int(found["rows"]), int(found["chunk"]))
-        if known.rows < 1 or known.chunk < 1:
-            raise ValueError(f"{known.rows} rows, {known.chunk} a chunk")
     except FileNotFoundError:
         raise SweepError(f"{folder} is no folder of a sweep: it has no {JOB}") from None
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise SweepError(f"{folder / JOB} is damaged: {error}") from None
+    if known.rows < 1 or known.chunk < 1:
+        raise SweepError(f"{folder / JOB} is damaged: {known.rows} rows, {known.chunk} a chunk")
     return known
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.layout import JointLaws, JointState, Linkage, SweepWork, make_work
+from bough.adaptive.engines.layout import JointLaws, JointState, LinkageArrays, SweepWork, make_work
 from bough.adaptive.engines.loops import LoopRows, no_loops
 from bough.adaptive.engines.rest import Course, RestLinkage, make_trial, no_pieces, rest_march, rest_solve
 from bough.adaptive.engines.steps import march_euler, march_momentum, march_rk4, march_stage
@@ -195,9 +195,9 @@ class Engine:
             self._steps = h, m, m._replace(gravity=np.zeros(3))
         return self._steps[1:]
 
-    def _in_motion(self, loads: Loads, h: float) -> Linkage:
+    def _in_motion(self, loads: Loads, h: float) -> LinkageArrays:
         """All that kernels work on, springs and dampers implicit in a step of h."""
-        return Linkage(*self.implicit(h), self.state, self.laws, loads, self.work, self._rows)
+        return LinkageArrays(*self.implicit(h), self.state, self.laws, loads, self.work, self._rows)
 
     def march(self, loads: Loads, integrator: str, h: float, steps: int) -> int:
         """Take steps; returns how many are left before one that diverges."""
@@ -246,7 +246,7 @@ class Engine:
             e = e._replace(tau=e.tau + e.stop_torque, stops=np.zeros(1, np.int8))
             m = m._replace(armature=m.armature + e.weld_armature)
         self.load(loads)
-        compiled(accelerations_now)(Linkage(m, m, self.state, e, loads, self.work, ()), h, h)
+        compiled(accelerations_now)(LinkageArrays(m, m, self.state, e, loads, self.work, ()), h, h)
 
     def publish_stops(self) -> None:
         """Let bound evaluations know what friction and stops do in the solution found last."""

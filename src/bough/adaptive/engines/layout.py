@@ -78,7 +78,7 @@ class SweepWork(NamedTuple):
     stop_torque: Rows  # (n,) torques of friction and stops in this step
 
 
-class Linkage(NamedTuple):
+class LinkageArrays(NamedTuple):
     """A mechanism that is solved and stepped, and all that kernels need for it."""
 
     m: Mechanism  # with the armature of implicit springs and dampers

@@ -13,7 +13,7 @@ next step closes.
 
 from __future__ import annotations
 
-from bough.adaptive.engines.layout import JointState, Linkage
+from bough.adaptive.engines.layout import JointState, LinkageArrays
 from bough.adaptive.engines.stops import apply_impulses, bend, hold_loops, restore_armature
 from bough.adaptive.engines.sweeps import effort, from_momenta, outward, solve, velocities, world_poses
 from bough.adaptive.tree.layout import get_pose
@@ -28,7 +28,7 @@ FASTEST = 1e8
 
 
 @loop_kernel
-def rk4_part(x: Linkage, h: float, stage: int) -> None:
+def rk4_part(x: LinkageArrays, h: float, stage: int) -> None:
     """One stage of a step of fourth order, under forces that may be set before each."""
     m, s = x.m, x.s
     stages = Stages(s.q0, s.v0, s.q, s.v, s.qdd, s.u, s.stretch, s.move, s.gain)
@@ -59,7 +59,7 @@ def too_fast(m: Mechanism, s: JointState, h: float) -> int:
 
 
 @loop_kernel
-def euler(x: Linkage, h: float) -> int:
+def euler(x: LinkageArrays, h: float) -> int:
     """One semi-implicit step, unless it diverges; m has the armature of implicit springs and dampers."""
     m, s = x.m, x.s
     solve(m, s, x.e, x.loads, x.w, h)
@@ -100,7 +100,7 @@ def _into(R: Rotation, p: Vector, f: Force) -> Force:
 
 
 @loop_kernel
-def momentum_step(x: Linkage, h: float) -> None:
+def momentum_step(x: LinkageArrays, h: float) -> None:
     """One step that carries momenta; m has the armature of implicit springs and dampers.
 
     On the way w.momentum is about the world's origin.
@@ -139,7 +139,7 @@ def momentum_step(x: Linkage, h: float) -> None:
 
 
 @loop_kernel
-def end_step(x: Linkage, h: float) -> int:
+def end_step(x: LinkageArrays, h: float) -> int:
     """Let loops, friction and limits act at the end of a step of h. Returns the first freedom whose rate is no motion,
     all being as before the step then, or -1."""
     still, s = x.still, x.s
@@ -161,7 +161,7 @@ def end_step(x: Linkage, h: float) -> int:
 
 
 @loop_kernel
-def march_euler(x: Linkage, h: float, steps: int) -> Scalar:
+def march_euler(x: LinkageArrays, h: float, steps: int) -> Scalar:
     """Semi-implicit steps."""
     k = -1
     while steps > 0 and k < 0:
@@ -172,7 +172,7 @@ def march_euler(x: Linkage, h: float, steps: int) -> Scalar:
 
 
 @loop_kernel
-def march_rk4(x: Linkage, h: float, steps: int) -> Scalar:
+def march_rk4(x: LinkageArrays, h: float, steps: int) -> Scalar:
     """Steps of fourth order."""
     k = -1
     while steps > 0 and k < 0:
@@ -185,7 +185,7 @@ def march_rk4(x: Linkage, h: float, steps: int) -> Scalar:
 
 
 @loop_kernel
-def march_momentum(x: Linkage, h: float, steps: int) -> Scalar:
+def march_momentum(x: LinkageArrays, h: float, steps: int) -> Scalar:
     """Steps that carry momenta."""
     k = -1
     while steps > 0 and k < 0:
@@ -197,7 +197,7 @@ def march_momentum(x: Linkage, h: float, steps: int) -> Scalar:
 
 
 @loop_kernel
-def march_stage(x: Linkage, h: float, stage: int) -> Scalar:
+def march_stage(x: LinkageArrays, h: float, stage: int) -> Scalar:
     """One stage of one step of fourth order; returns 1 where the step diverges at its end."""
     rk4_part(x, h, stage)
     k = -1

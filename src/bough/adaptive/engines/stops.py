@@ -10,7 +10,7 @@ opposes the slip; a joint whose slip would reverse within the step sticks instea
 
 from __future__ import annotations
 
-from bough.adaptive.engines.layout import JointLaws, JointState, Linkage, SweepWork
+from bough.adaptive.engines.layout import JointLaws, JointState, LinkageArrays, SweepWork
 from bough.adaptive.engines.loops import LoopRows, place_loops
 from bough.adaptive.engines.sweeps import inward, outward_accelerations, solve, velocities
 from bough.adaptive.tree.algebra import WELDED
@@ -80,7 +80,7 @@ def _turned(v: Motion) -> Motion:
 
 
 @loop_kernel
-def bend(x: Linkage) -> None:
+def bend(x: LinkageArrays) -> None:
     """lp.given: J' v, less what accelerations of origins have beyond spatial ones."""
     w, lp = x.w, x.lp
     velocities(x.m, x.s, w)
@@ -95,7 +95,7 @@ def bend(x: Linkage) -> None:
 
 
 @loop_kernel
-def hold_loops(x: Linkage) -> None:
+def hold_loops(x: LinkageArrays) -> None:
     """s.qdd: accelerations w.a of all bodies, after `bend`, with the loops closed."""
     m, s, g = x.m, x.s, x.m.gravity
     add_rates(x.lp, x.w, join(ZERO3, (-g[0], -g[1], -g[2])), 1.0)
@@ -251,7 +251,7 @@ def transmit_answer(m: Mechanism, w: SweepWork, lp: LoopRows) -> None:
 
 
 @loop_kernel
-def find_modes(x: Linkage, h: float) -> None:
+def find_modes(x: LinkageArrays, h: float) -> None:
     """s.stretch: accelerations by which rates w.rate, after a step of h, obey loops, friction and limits.
 
     lp.given is what opens loops without. Locked joints keep their armature.
@@ -285,7 +285,7 @@ def restore_armature(m: Mechanism, e: JointLaws, w: SweepWork) -> None:
 
 
 @loop_kernel
-def apply_impulses(x: Linkage, h: float, share: float) -> None:
+def apply_impulses(x: LinkageArrays, h: float, share: float) -> None:
     """s.v: what loops, friction and limits leave of it at the end of a step of h that closes a share of the gaps of
     loops; `restore_armature` must follow."""
     still, s, e, w, lp = x.still, x.s, x.e, x.w, x.lp
@@ -307,7 +307,7 @@ def apply_impulses(x: Linkage, h: float, share: float) -> None:
 
 
 @loop_kernel
-def accelerations_now(x: Linkage, lead: float, h: float) -> None:
+def accelerations_now(x: LinkageArrays, lead: float, h: float) -> None:
     """s.qdd here and now, with loops, and with friction and limits as they act in a step of h; springs and dampers are
     implicit in one of `lead`."""
     m, s, w, lp, g = x.m, x.s, x.w, x.lp, x.m.gravity

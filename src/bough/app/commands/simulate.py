@@ -87,7 +87,8 @@ def simulate(
     from bough.dynamics import Dynamics
     from bough.dynamics.stepping import INTEGRATORS, integrator_named
     from bough.errors import NumericalError
-    from bough.simulate import default_gains, rollout
+    from bough.simulate import rollout
+    from bough.simulate.gains import default_gains
 
     check_recording(record)
     model, forces = source.model(), [placed_force(text) for text in force]

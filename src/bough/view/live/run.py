@@ -12,7 +12,8 @@ import numpy as np
 from bough.adaptive import QuasiStatics, energy
 from bough.dynamics import Dynamics
 from bough.errors import BoughError
-from bough.simulate import ContactPoint, Contacts, Ensemble, Plane, default_gains
+from bough.simulate import ContactPoint, Contacts, Ensemble, Plane
+from bough.simulate.gains import default_gains
 from bough.types import FloatArray
 from bough.view.bounds import corners_of
 from bough.view.kinematics import joints_in
