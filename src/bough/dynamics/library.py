@@ -101,13 +101,17 @@ def public_result(words: str, x: Any, device: Device) -> Any:
     return x[0] if x.ndim == 1 or device.layout == "columns" else x[:, 0]
 
 
+DOUBLE = np.dtype(float)
+
+
 def with_dt(names: Sequence[str], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The inputs, with an array (1,) in the place of a number dt: of float32 where all other arrays are."""
     at = names.index("dt")
     if at >= len(inputs) or not is_real(inputs[at]):
         return inputs
     others = inputs[:at] + inputs[at + 1 :]
-    single = all(str(getattr(x, "dtype", "")).endswith("float32") for x in others)
+    kinds = [getattr(x, "dtype", None) for x in others]
+    single = not any(kind is DOUBLE for kind in kinds) and all(str(kind).endswith("float32") for kind in kinds)
     return (*inputs[:at], np.array([inputs[at]], np.float32 if single else float), *inputs[at + 1 :])
 
 
