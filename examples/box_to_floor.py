@@ -19,8 +19,8 @@ import numpy as np
 import bough
 from bough.control import Gains, PosePath, Reference, Stabiliser, TaskController, share_wrench
 from bough.opspace import ConstrainedDynamics, OperationalSpace, pose, relative
-from bough.opspace.geometry import rotation_vector
 from bough.simulate import Recording, rollout
+from bough.spatial import rotation_vector
 
 Array = np.ndarray
 X, Y, Z = np.eye(3)

@@ -16,8 +16,8 @@ from box_to_floor import BOX_MASS, BOX_SIZE, BoxToFloor, solid
 from film_strip import film_strip
 
 from bough.control import augmented_object, internal_forces, rigid_object
-from bough.opspace.geometry import rotation_vector
 from bough.simulate import Recording
+from bough.spatial import rotation_vector
 
 Array = np.ndarray
 STIFFNESS, DAMPING = 400.0, 40.0

@@ -10,9 +10,16 @@ import numpy as np
 from bough import zoo
 from bough.compile.graph.program import OperationCount
 from bough.opspace import SparseRows, TaskSet, pose
-from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times
-from bough.opspace.sweeps.patterns import DofTree
-from bough.opspace.sweeps.sparse import generalised_inverse, null_space, outer_product, solve_rows, solve_rows_unit
+from bough.opspace.sweeps.jacobian import (
+    DofTree,
+    generalised_inverse,
+    jacobian_times,
+    jacobian_transpose_times,
+    null_space,
+    outer_product,
+    solve_rows,
+    solve_rows_unit,
+)
 from bough.sparsity.ltdl import ltdl
 from bough.tree import Tree
 from papers.counting import executed, on_tree

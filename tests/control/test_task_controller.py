@@ -19,9 +19,9 @@ from bough.control import (
     TaskController,
     share_wrench,
 )
+from bough.control.paths import Spin
 from bough.errors import ShapeError, TaskError
 from bough.opspace import OperationalSpace, center_of_mass, joint, momentum, orientation, pose, position, relative
-from bough.opspace.geometry import Spin
 from bough.opspace.hierarchy import Hierarchy
 from bough.opspace.tracking import Tracker
 from bough.simulate import rollout

@@ -14,7 +14,7 @@ from bough import close_loops, load, pose, position, relative, zoo
 from bough.compile.routine import interpret
 from bough.errors import ModelError, TaskError
 from bough.opspace import ConstrainedDynamics, ConstrainedInverseDynamics, OperationalSpace, closure_tasks
-from bough.opspace.sweeps.held_by_factor import IMPACT
+from bough.opspace.sweeps.held import IMPACT
 from models import random_state, random_twin
 from opspace.cases import random_case
 from opspace.mechanisms import GRIPPER, four_bar

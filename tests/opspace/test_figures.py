@@ -15,8 +15,15 @@ from bough.opspace import TaskSet, pose
 from bough.opspace.methods import dof_tree, prepare
 from bough.opspace.methods.chang_khatib import chang_khatib_program
 from bough.opspace.methods.rjk import need, rjk_program
-from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times
-from bough.opspace.sweeps.sparse import generalised_inverse, null_space, outer_product, solve_rows, solve_rows_unit
+from bough.opspace.sweeps.jacobian import (
+    generalised_inverse,
+    jacobian_times,
+    jacobian_transpose_times,
+    null_space,
+    outer_product,
+    solve_rows,
+    solve_rows_unit,
+)
 from bough.sparsity.ltdl import ltdl
 from bough.tree.tree import Tree
 

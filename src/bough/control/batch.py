@@ -26,9 +26,9 @@ from bough.control.requirements import Priority
 from bough.joints import Mechanism, difference_joint
 from bough.opspace import AimSet, TaskSet
 from bough.opspace.methods import Prepared
+from bough.opspace.sweeps.complete import WHOLE, whole
 from bough.opspace.sweeps.errors import Aims
-from bough.opspace.sweeps.patterns import JacobianPattern
-from bough.opspace.sweeps.whole import WHOLE, whole
+from bough.opspace.sweeps.jacobian import JacobianPattern
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import FloatArray, Rows, Workspace
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from itertools import pairwise
 
@@ -11,9 +12,23 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.control.references import Reference
 from bough.errors import ShapeError
-from bough.opspace.geometry import Spin
 from bough.spatial import rotation_vector
 from bough.types import FloatArray
+
+
+class Spin:
+    """Rotation matrices about a fixed rotation vector (3,), of which a call takes a share."""
+
+    def __init__(self, turn: FloatArray) -> None:
+        self.angle = float(np.linalg.norm(turn))
+        x, y, z = turn / self.angle if self.angle > 0.0 else turn
+        self._K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        self._K2, self._one = self._K @ self._K, np.eye(3)
+
+    def __call__(self, share: float) -> FloatArray:
+        angle = share * self.angle
+        R: FloatArray = self._one + math.sin(angle) * self._K + (1.0 - math.cos(angle)) * self._K2
+        return R
 
 
 @explained

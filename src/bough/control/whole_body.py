@@ -41,7 +41,7 @@ from bough.model import Model
 from bough.opspace import AimSet, Task, TaskSet, closure_targets, closure_tasks
 from bough.opspace.methods import Prepared
 from bough.opspace.status import BAD_INPUT, BAD_OUTPUT, OK, UNMET, common_rows
-from bough.opspace.sweeps.whole import WHOLE
+from bough.opspace.sweeps.complete import WHOLE
 from bough.types import FloatArray, IntArray
 
 

@@ -16,8 +16,7 @@ from bough.compile.graph.program import OperationCount
 from bough.errors import OptionError, TaskError
 from bough.model import Model
 from bough.opspace.aims import AimSet
-from bough.opspace.constrained import Constrained, ConstrainedDynamics
-from bough.opspace.constrained_inverse import ConstrainedInverse, ConstrainedInverseDynamics
+from bough.opspace.constrained import Constrained, ConstrainedDynamics, ConstrainedInverse, ConstrainedInverseDynamics
 from bough.opspace.hierarchy import Hierarchy, Prioritised
 from bough.opspace.loops import ClosedLoops, Loops, Mobility, close_loops, closure_targets, closure_tasks, mobility
 from bough.opspace.methods import METHODS, prepare

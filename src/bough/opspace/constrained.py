@@ -7,7 +7,7 @@ legal: the proximal form (Carpentier, Budhiraja & Mansard 2021) converges to the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from bough.compile.executions import CompiledFunction
 from bough.compile.routine import Routine
 from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.settings import on_threads
-from bough.errors import ModelError, TaskError
+from bough.errors import ModelError, ShapeError, TaskError
 from bough.model import Model
 from bough.opspace.arrays import PRECISIONS
 from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Derived
@@ -31,11 +31,10 @@ from bough.opspace.methods import Prepared
 from bough.opspace.planner import MethodPlan, choose_held, plan_held
 from bough.opspace.space import OperationalSpace
 from bough.opspace.state import apply
-from bough.opspace.status import OK, UNMET
-from bough.opspace.sweeps.held import HELD_DYNAMICS, Proximal
-from bough.opspace.sweeps.held_by_factor import HELD_BY_FACTOR, IMPACT
+from bough.opspace.status import OK, UNMET, row_by_row
+from bough.opspace.sweeps.held import HELD_BY_FACTOR, HELD_DYNAMICS, IMPACT, Proximal
 from bough.opspace.taskset import TaskSet
-from bough.types import RealArray
+from bough.types import FloatArray, IntArray, RealArray
 
 LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
 UNMET_SHARE = {4: 1e-2, 8: 1e-6}  # of the largest acceleration: rows that are further off are not met
@@ -287,7 +286,7 @@ class Routes:
         self.only = "factor" if ties else "pv" if self.general else ""
 
     def by_factor(self, routine: Routine) -> Prepared:
-        """A routine of `sweeps.held_by_factor`."""
+        """A routine of `sweeps.held` that takes the factor."""
         return Prepared(routine, (*held_constants(self.tasks)[:-1], self.settings), self.tasks.sizes)
 
     @cached_property
@@ -303,3 +302,99 @@ class Routes:
     def chosen(self, dtype: npt.DTypeLike) -> Prepared:
         """The one that costs less; in single precision always the sweeps, which lose fewer digits."""
         return self.by_name[self.only or choose_held(self.by_name, self.tasks, dtype)]
+
+
+# Inverse dynamics under constraints: which motors and which rows carry a motion, where many choices would do.
+#
+# H qdd + C = S' tau + J' f: freedoms without a motor ask r_u = J_u' f of the constraints, and motors give the rest,
+# tau = r_a - J_a' f. Of all f that satisfy the first, the one that makes tau' W tau + f' F f least is chosen
+# (Featherstone 2008, section 8.6, for loops; weights as in Righetti et al. 2013 for contacts).
+
+
+FORCE_WEIGHT = 1e-6  # of constraint forces beside torques: torques are small first
+SINGULAR = 1e-12  # directions of the equations that are weaker than this are none
+
+
+class ConstrainedInverse(NamedTuple):
+    """Forces behind a motion; in a batch with a leading axis."""
+
+    tau: FloatArray  # (nv,), zero where there is no motor
+    force: FloatArray  # (m,) constraint forces, in the rows of the tasks
+    residual: Any  # () norm of the joint forces that neither motors nor constraints can give
+    violation: Any  # () norm of the acceleration along held rows, which are to have none
+
+
+@explained
+class ConstrainedInverseDynamics:
+    """Joint torques and constraint forces of a model whose rows of `space` are held, and its loops closed.
+
+    `space` may be a model whose only constraints are its loops.
+    `torque_weights` (nv,) and `force_weights` (m,), or numbers, say what is dear; equal weights give the least norm.
+    With all weight on torques (the default, but for a millionth) motors do as little as they can; with all on forces
+    constraints do. A motion that no choice can give shows in `residual`, one that breaks constraints in `violation`.
+    """
+
+    def __init__(
+        self,
+        space: OperationalSpace | Model,
+        *,
+        torque_weights: npt.ArrayLike = 1.0,
+        force_weights: npt.ArrayLike = FORCE_WEIGHT,
+    ) -> None:
+        self.space = with_closures(space)
+        self.model, self.tasks, self.dynamics = self.space.model, self.space.tasks, self.space.dynamics
+        self.driven = np.flatnonzero(self.model.actuated)
+        self.loose = np.flatnonzero(~self.model.actuated)
+        self.torque_weights = _weights(torque_weights, self.model.nv, "torque_weights")[self.driven]
+        self.force_weights = _weights(force_weights, self.tasks.size, "force_weights")
+
+    def __call__(
+        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None, **given: Any
+    ) -> ConstrainedInverse:
+        """The forces under which (q, v) accelerates by qdd (nv,), or for a batch of all three.
+
+        `given` are values of the space's inputs, as in `Dynamics`.
+        """
+        with on_threads(threads):
+            return self._forces(*self.space.inputs(q, v, qdd), **given)
+
+    def with_status(
+        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None, **given: Any
+    ) -> tuple[ConstrainedInverse, IntArray]:
+        """The same and a status for each row: no row of a batch raises for the others.
+
+        It is 0 where all is well, 2 where an input is not finite (the result is NaN there), 3 where the result is not,
+        and 4 where no forces give the motion, or it breaks constraints: see `residual` and `violation`.
+        """
+        with on_threads(threads):
+            fixed, each = by_rows(self.space.parameters, given)
+            found, status = row_by_row(partial(self._forces, **fixed), self.space.inputs(q, v, qdd), each)
+        result = ConstrainedInverse(*found)
+        need, moved = (np.maximum(1.0, np.abs(x).max(axis=-1)) for x in (result.tau, np.asarray(qdd, float)))
+        share = UNMET_SHARE[8]
+        unmet = (result.residual > share * need) | (result.violation > share * moved)
+        return result, np.where((status == OK) & unmet, UNMET, status)
+
+    def _forces(self, q: RealArray, v: RealArray, qdd: RealArray, **given: Any) -> ConstrainedInverse:
+        need = np.asarray(self.dynamics.inverse_dynamics(q, v, qdd, **given))
+        J = np.asarray(self.space.jacobian(q, **given))
+        a, b = J[..., self.driven], J[..., self.loose]
+        m, n = self.tasks.size, len(self.loose)
+        K = np.zeros((*J.shape[:-2], m + n, m + n))
+        K[..., :m, :m] = (a * self.torque_weights) @ np.swapaxes(a, -1, -2) + np.diag(self.force_weights)
+        K[..., :m, m:], K[..., m:, :m] = b, np.swapaxes(b, -1, -2)
+        pull = apply(a, self.torque_weights * need[..., self.driven])
+        right = np.concatenate([pull, need[..., self.loose]], axis=-1)
+        force = apply(np.linalg.pinv(K, rcond=SINGULAR, hermitian=True), right)[..., :m]
+        rest = need - apply(np.swapaxes(J, -1, -2), force)
+        tau = np.where(self.model.actuated, rest, 0.0)
+        moved = np.asarray(self.space.drift(q, v, **given)) + apply(J, qdd)
+        norm = np.linalg.norm
+        return ConstrainedInverse(tau, force, norm(rest[..., self.loose], axis=-1), norm(moved, axis=-1))
+
+
+def _weights(given: npt.ArrayLike, count: int, name: str) -> FloatArray:
+    found = np.asarray(given, float)
+    if found.shape not in ((), (count,)) or not (np.isfinite(found) & (found > 0.0)).all():
+        raise ShapeError(f"{name} are numbers above zero, one or {count} of them, got {given!r}")
+    return np.array(np.broadcast_to(found, (count,)))

@@ -24,7 +24,7 @@ from bough.dynamics.gradients import curvatures, gradients, rates
 from bough.errors import TaskError
 from bough.opspace.functions import by_rows
 from bough.opspace.methods import Prepared
-from bough.opspace.sweeps.residuals import RESIDUALS
+from bough.opspace.sweeps.complete import RESIDUALS
 
 if TYPE_CHECKING:
     from bough.opspace.constrained import ConstrainedDynamics

@@ -33,11 +33,10 @@ from bough.opspace.methods import Prepared
 from bough.opspace.methods.method import dof_tree
 from bough.opspace.space import OperationalSpace
 from bough.opspace.sweeps.errors import ERRORS
-from bough.opspace.sweeps.held import Proximal
-from bough.opspace.sweeps.held_by_factor import CLOSE_GAP, Fixed
+from bough.opspace.sweeps.held import CLOSE_GAP, Fixed, Proximal
+from bough.opspace.sweeps.wrenches import JOINT
 from bough.opspace.tasks import Seed, Task, distance, relative
-from bough.opspace.tasks.matrix import WHOLE
-from bough.opspace.tasks.seed import JOINT
+from bough.opspace.tasks.task import WHOLE
 from bough.opspace.taskset import TaskSet
 from bough.types import FloatArray
 

@@ -22,8 +22,7 @@ from bough.errors import TaskError, unknown_option
 from bough.model import Model
 from bough.opspace import singular as choices
 from bough.opspace.arrays import alike, checked_dtype, kept_beside
-from bough.opspace.functions import Functions, by_rows, damping_of, export_c, parameters_of
-from bough.opspace.gradients import SpaceGradients
+from bough.opspace.functions import Functions, SpaceGradients, by_rows, damping_of, export_c, parameters_of
 from bough.opspace.methods import METHODS
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
 from bough.opspace.singular import Inversion, Singular

@@ -14,9 +14,15 @@ import numpy.typing as npt
 
 from bough.compile.kernel import kernel
 from bough.errors import NonFiniteError, ShapeError
-from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times
-from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
-from bough.opspace.sweeps.sparse import outer_product, solve_rows, solve_rows_unit
+from bough.opspace.sweeps.jacobian import (
+    DofTree,
+    JacobianPattern,
+    jacobian_times,
+    jacobian_transpose_times,
+    outer_product,
+    solve_rows,
+    solve_rows_unit,
+)
 from bough.sparsity import ltdl, ltl
 from bough.sparsity.routines import run
 from bough.tree import Tree

@@ -17,7 +17,7 @@ from bough.errors import TaskError
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.model.coupling import parents_of_dofs
-from bough.opspace.sweeps.patterns import JacobianPattern, Slots
+from bough.opspace.sweeps.jacobian import JacobianPattern, Slots
 from bough.opspace.sweeps.wrenches import CENTER, JOINT, LOCAL, MOMENTUM, REACTION, Seeds
 from bough.opspace.tasks import Seed, Task
 from bough.types import BoolArray, IntArray

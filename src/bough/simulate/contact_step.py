@@ -34,11 +34,16 @@ from bough.dynamics.laws import LAW_WORK, JointLaws, StepNumbers, forces_and_rot
 from bough.dynamics.rnea import RNEA, newton_euler
 from bough.dynamics.stepping import stay_within_stops
 from bough.joints import Mechanism, integrate_joint, joint_motion, tiny
-from bough.opspace.sweeps.held import Proximal, factor_held, fit_held
-from bough.opspace.sweeps.held_by_factor import add_row_impulses
-from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, jacobian_times, packed_jacobian
-from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
-from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
+from bough.opspace.sweeps.held import Proximal, add_row_impulses, factor_held, fit_held
+from bough.opspace.sweeps.jacobian import (
+    JACOBIAN_WORK,
+    DofTree,
+    JacobianPattern,
+    jacobian_times,
+    outer_product,
+    packed_jacobian,
+    solve_rows_unit,
+)
 from bough.opspace.sweeps.wrenches import Seeds, place_bodies
 from bough.simulate.cone import SWEEP_WORK, Laws, slipping, start_sweeps, sweep
 from bough.simulate.newton import NEWTON_WORK, solve_impulses

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bough.compile.kernel import kernel
 from bough.compile.scalar import clip, larger, size, step
-from bough.opspace.sweeps.inverse import ldl, ldl_solve
+from bough.opspace.sweeps.factored import ldl, ldl_solve
 from bough.simulate.cone import JOINT, Laws
 from bough.types import Rows, Scalar, Workspace
 

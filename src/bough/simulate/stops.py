@@ -18,7 +18,7 @@ from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.scalar import positive, size, step
 from bough.dynamics.laws import StepNumbers
 from bough.joints import Mechanism
-from bough.opspace.sweeps.patterns import DofTree
+from bough.opspace.sweeps.jacobian import DofTree
 from bough.types import Rows, Scalar, Workspace
 
 

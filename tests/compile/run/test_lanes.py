@@ -9,7 +9,7 @@ from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import clip, sqrt
 from bough.errors import KernelError
-from bough.opspace.sweeps.inverse import INVERT
+from bough.opspace.sweeps.factored import INVERT
 
 MECHANISM = zoo.arm(2).mechanism
 

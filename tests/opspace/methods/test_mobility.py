@@ -5,7 +5,7 @@ import numpy as np
 import naive
 from bough import zoo
 from bough.joints import joint_motion
-from bough.opspace.methods.mobility import mobility_to_body
+from bough.opspace.methods.blocks import mobility_to_body
 from models import laid_placements, random_state
 
 

@@ -7,9 +7,8 @@ import bough
 from bough import zoo
 from bough.compile.routine import Routine, interpret
 from bough.opspace.loops import held_constants
-from bough.opspace.sweeps.held import HELD_DYNAMICS, Proximal, row_forces
-from bough.opspace.sweeps.held_by_factor import HELD_BY_FACTOR, IMPACT
-from bough.opspace.sweeps.inverse import LDL_WORK
+from bough.opspace.sweeps.factored import LDL_WORK
+from bough.opspace.sweeps.held import HELD_BY_FACTOR, HELD_DYNAMICS, IMPACT, Proximal, row_forces
 from models import random_state
 
 ROW_FORCES = Routine(

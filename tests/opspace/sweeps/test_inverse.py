@@ -4,7 +4,7 @@ import numpy as np
 
 from bough import zoo
 from bough.compile.routine import interpret
-from bough.opspace.sweeps.inverse import INVERT
+from bough.opspace.sweeps.factored import INVERT
 
 
 def test_inverse_and_strain():

@@ -5,7 +5,7 @@ import numpy as np
 import bough
 from bough import zoo
 from bough.compile.routine import interpret
-from bough.opspace.sweeps.residuals import RESIDUALS
+from bough.opspace.sweeps.complete import RESIDUALS
 from models import random_state
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bough.opspace.methods.ltdl import dof_tree
-from bough.opspace.sweeps import sparse
+from bough.opspace.sweeps import jacobian as sparse
 from opspace.cases import random_case
 
 

@@ -9,7 +9,7 @@ import bough
 from bough.compile.routine import interpret
 from bough.opspace import AimSet
 from bough.opspace.methods import Prepared
-from bough.opspace.sweeps.whole import WHOLE
+from bough.opspace.sweeps.complete import WHOLE
 from opspace.cases import random_case
 
 

@@ -11,7 +11,8 @@ import bough
 from bough import zoo
 from bough.errors import TaskError
 from bough.opspace import METHODS, Hierarchy, OperationalSpace, Task, TaskSet, Tracker, pose
-from bough.opspace.tasks.seed import ALIGNED, Seed, attachment
+from bough.opspace.sweeps.wrenches import ALIGNED
+from bough.opspace.tasks.task import Seed, attachment
 
 
 @dataclass(frozen=True)

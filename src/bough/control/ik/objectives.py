@@ -19,8 +19,7 @@ from bough.joints import Mechanism, integrate_joint, joint_motion, tiny
 from bough.model import Model
 from bough.opspace import TaskSet
 from bough.opspace.methods import Prepared
-from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
-from bough.opspace.sweeps.patterns import JacobianPattern
+from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, JacobianPattern, packed_jacobian, spread_jacobian
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import FloatArray, Rows, Workspace
 

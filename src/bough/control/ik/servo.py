@@ -14,8 +14,8 @@ from bough.compile.routine import Routine
 from bough.control.ik.step import INPUTS, LOWER, RIGID, WORK, Priorities, errors_and_jacobian
 from bough.joints import Mechanism, tiny
 from bough.opspace.sweeps.errors import Aims
-from bough.opspace.sweeps.inverse import ldl, ldl_solve
-from bough.opspace.sweeps.patterns import JacobianPattern
+from bough.opspace.sweeps.factored import ldl, ldl_solve
+from bough.opspace.sweeps.jacobian import JacobianPattern
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import Rows, Workspace
 

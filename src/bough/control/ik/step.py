@@ -24,9 +24,8 @@ from bough.compile.routine import Routine
 from bough.compile.scalar import clip, larger, positive, sqrt, step
 from bough.joints import Mechanism, integrate_joint, joint_motion, tiny
 from bough.opspace.sweeps.errors import ERROR_WORK, Aims, task_errors
-from bough.opspace.sweeps.inverse import ldl, ldl_solve
-from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
-from bough.opspace.sweeps.patterns import JacobianPattern
+from bough.opspace.sweeps.factored import ldl, ldl_solve
+from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, JacobianPattern, packed_jacobian, spread_jacobian
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import Rows, Scalar, Workspace
 

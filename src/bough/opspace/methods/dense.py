@@ -15,9 +15,15 @@ from bough.compile.routine import Routine, operations, trace
 from bough.dynamics.crba import MASS_MATRIX, mass_matrix
 from bough.joints import Mechanism
 from bough.opspace.methods.method import InverseMethod, Prepared, by_factor
-from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
-from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
-from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
+from bough.opspace.sweeps.jacobian import (
+    JACOBIAN_WORK,
+    DofTree,
+    JacobianPattern,
+    outer_product,
+    packed_jacobian,
+    solve_rows_unit,
+    spread_jacobian,
+)
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.opspace.taskset import TaskSet
 from bough.sparsity.ltdl import ltdl

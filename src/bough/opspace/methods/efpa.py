@@ -16,7 +16,7 @@ from bough.dynamics.articulated import ARTICULATED_WORK, eliminate_all
 from bough.joints import Mechanism, along, force_to_parent, freedom, joint_motion, motion_to_body
 from bough.opspace.methods.method import TRANSFORM, InverseMethod, Prepared, inertias
 from bough.opspace.methods.pv import mirror, start_rows
-from bough.opspace.sweeps.patterns import Slots
+from bough.opspace.sweeps.jacobian import Slots
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, task_wrench
 from bough.opspace.taskset import TaskSet
 from bough.spatial import add6, dot6, fill, get6, put6, scale6, sub6

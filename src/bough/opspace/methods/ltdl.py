@@ -7,9 +7,14 @@ from bough.compile.routine import Routine
 from bough.dynamics.crba import WORK, crba
 from bough.joints import Mechanism
 from bough.opspace.methods.method import InverseMethod, Prepared, by_factor, dof_tree
-from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian
-from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
-from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
+from bough.opspace.sweeps.jacobian import (
+    JACOBIAN_WORK,
+    DofTree,
+    JacobianPattern,
+    outer_product,
+    packed_jacobian,
+    solve_rows_unit,
+)
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.opspace.taskset import TaskSet
 from bough.sparsity.ltdl import ltdl as factorize

@@ -17,7 +17,7 @@ from bough.dynamics.engine import CPU, Device
 from bough.dynamics.parameters import Parameters
 from bough.model import mark_limbs
 from bough.model.coupling import parents_of_dofs
-from bough.opspace.sweeps.patterns import DofTree
+from bough.opspace.sweeps.jacobian import DofTree
 from bough.opspace.taskset import TaskSet
 from bough.tree import Tree
 

@@ -13,8 +13,7 @@ from bough.compile.routine import Routine
 from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
 from bough.joints import Mechanism, along, force_to_parent, joint_motion
 from bough.opspace.methods.method import TRANSFORM, InverseMethod, Prepared, inertias
-from bough.opspace.sweeps.patterns import JacobianPattern, Slots
-from bough.opspace.sweeps.sparse import outer_product
+from bough.opspace.sweeps.jacobian import JacobianPattern, Slots, outer_product
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, place_bodies, task_wrench
 from bough.opspace.taskset import TaskSet
 from bough.spatial import add6, get6, get21, put6, scale6, sub6

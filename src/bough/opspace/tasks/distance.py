@@ -12,11 +12,9 @@ from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.geometry import placement_of
 from bough.opspace.sweeps.errors import DISTANCE
-from bough.opspace.tasks.matrix import LINEAR
-from bough.opspace.tasks.seed import ALONG, Seed, attachment
-from bough.opspace.tasks.task import Aim, Task
+from bough.opspace.sweeps.wrenches import ALONG
+from bough.opspace.tasks.task import LINEAR, Aim, Seed, Task, attachment, placement_of
 from bough.types import FloatArray
 
 

@@ -12,20 +12,28 @@ from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.geometry import frame_error, moved, placement_of
 from bough.opspace.sweeps.errors import FRAME, FRAME_AXES, WORLD_AXES
-from bough.opspace.tasks.matrix import (
+from bough.opspace.sweeps.wrenches import ALIGNED, FIXED, LOCAL
+from bough.opspace.tasks.task import (
     ANGULAR,
     LINEAR,
     WHOLE,
+    Aim,
     Matrix,
+    Seed,
+    Task,
+    acting_at,
+    angular_first,
     checked_matrix,
     checked_point,
     checked_reference,
     component_names,
+    frame_error,
+    moved,
+    moving,
+    placed,
+    placement_of,
 )
-from bough.opspace.tasks.seed import ALIGNED, FIXED, LOCAL, Seed, acting_at, angular_first, moving, placed
-from bough.opspace.tasks.task import Aim, Task
 from bough.types import FloatArray, Reference
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,8 @@ from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.sweeps.errors import JOINTS
-from bough.opspace.tasks.seed import JOINT, REACTION, Seed
-from bough.opspace.tasks.task import Aim, Task
+from bough.opspace.sweeps.wrenches import JOINT, REACTION
+from bough.opspace.tasks.task import Aim, Seed, Task
 from bough.types import FloatArray
 
 
@@ -62,3 +63,43 @@ def joint_seeds(model: Model, name: str) -> list[list[Seed]]:
             row.append(Seed(REACTION, int(m.parent[body]), -axis, other=body))
         rows.append((int(m.v_index[k]), row))
     return [row for _, row in sorted(rows, key=lambda item: item[0])]
+
+
+# The posture: many joints at once, as a task of its own.
+
+
+@dataclass(frozen=True)
+class PostureTask(Task):
+    """The velocities of the joints named, in their order; its position is the whole configuration (nq,)."""
+
+    joints: tuple[str, ...]
+
+    def seeds(self, model: Model) -> list[list[Seed]]:
+        return [row for name in self._listed(model) for row in joint_seeds(model, name)]
+
+    def position(self, dynamics: Dynamics, q: Any) -> FloatArray:
+        return np.array(q, float)
+
+    def error(self, dynamics: Dynamics, q: Any, target: npt.ArrayLike) -> FloatArray:
+        model, goal = dynamics.model, np.asarray(target, float)
+        if goal.shape != (model.nq,):
+            raise TaskError(f"task {self.name!r}: a target is a configuration ({model.nq},), got {goal.shape}")
+        difference = model.difference(q, goal)
+        return np.concatenate([difference[model.joint(name).v] for name in self._listed(model)])
+
+    def aim(self, model: Model) -> Aim:
+        return Aim(JOINTS)
+
+    def _listed(self, model: Model) -> tuple[str, ...]:
+        return self.joints or tuple(model.joint_names)
+
+
+@explained
+def posture(joints: Iterable[str] = (), *, name: str = "posture") -> PostureTask:
+    """The velocity of each of these joints, a row for each degree of freedom; all joints of the model if none is named.
+
+    A target is a configuration (nq,).
+    """
+    if isinstance(joints, str):
+        raise TaskError(f"task {name!r}: joints is a list of names, got the single string {joints!r}")
+    return PostureTask(name, tuple(joints))

@@ -13,9 +13,8 @@ from bough.errors import unknown_option
 from bough.model import Model
 from bough.model.parameters import body_frames
 from bough.opspace.sweeps import errors
-from bough.opspace.tasks.matrix import ANGULAR, LINEAR, WHOLE, Matrix, component_names
-from bough.opspace.tasks.seed import CENTER, MOMENTUM, Seed, angular_first
-from bough.opspace.tasks.task import Aim, Task
+from bough.opspace.sweeps.wrenches import CENTER, MOMENTUM
+from bough.opspace.tasks.task import ANGULAR, LINEAR, WHOLE, Aim, Matrix, Seed, Task, angular_first, component_names
 from bough.types import FloatArray
 
 

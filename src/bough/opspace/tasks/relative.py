@@ -12,22 +12,27 @@ from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import OptionError, TaskError
 from bough.model import Model
-from bough.opspace.geometry import frame_error, inverse, moved, placement_of
 from bough.opspace.sweeps.errors import FRAME, FRAME_AXES, FREE_Z, WORLD_AXES
-from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_matrix, checked_point, checked_reference, component_names
-from bough.opspace.tasks.seed import (
-    ALIGNED,
-    FIXED,
-    FOLLOWING,
-    FOLLOWING_ALIGNED,
-    LOCAL,
+from bough.opspace.sweeps.wrenches import ALIGNED, FIXED, FOLLOWING, FOLLOWING_ALIGNED, LOCAL
+from bough.opspace.tasks.task import (
+    WHOLE,
+    Aim,
+    Matrix,
     Seed,
+    Task,
     acting_at,
     angular_first,
     attachment,
+    checked_matrix,
+    checked_point,
+    checked_reference,
+    component_names,
+    frame_error,
+    inverse,
+    moved,
     placed,
+    placement_of,
 )
-from bough.opspace.tasks.task import Aim, Task
 from bough.spatial import turn_of_z
 from bough.types import FloatArray, Reference
 
