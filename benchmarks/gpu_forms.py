@@ -26,8 +26,8 @@ BATCH = 262_144
 def kernel(case: Case, dtype: np.dtype, layout: Layout) -> dict[str, Any]:
     """Rates of the rule's form, in M/s, and of all forms in all blocks."""
     f = on_gpu(case, layout)
-    inputs = [tiled(x, BATCH, layout) for x in states(case, f, dtype)]
-    seconds = timed(f, inputs)
+    turns = [[tiled(np.roll(x, by, axis=0), BATCH, layout) for x in states(case, f, dtype)] for by in (0, 1)]
+    seconds, inputs = timed(f, turns), turns[0]
     chosen, about = launches_of(f).choice(dtype, BATCH)
     out = f(*inputs)
     addresses = [x.data_ptr() for x in (*inputs, *(out if isinstance(out, tuple) else (out,)))]

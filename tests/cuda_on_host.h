@@ -4,7 +4,7 @@ typedef decltype(sizeof 0) Size;
 extern "C" {
 double atan(double) noexcept, fabs(double) noexcept, fma(double, double, double) noexcept, rint(double) noexcept;
 double sqrt(double) noexcept;
-float nanf(const char *) noexcept, atanf(float) noexcept, fmaf(float, float, float) noexcept, sqrtf(float) noexcept;
+float nanf(const char *) noexcept, atanf(float) noexcept, fabsf(float) noexcept, fmaf(float, float, float) noexcept, sqrtf(float) noexcept;
 void *memcpy(void *, const void *, Size) noexcept, *memset(void *, int, Size) noexcept;
 void *mmap(void *, Size, int, int, int, long) noexcept;
 }
@@ -52,17 +52,23 @@ static inline void __syncthreads()
     leave();
 }
 
-template <class T> static inline T __shfl_sync(unsigned, T x, unsigned source, int width)
+template <class T> static inline T of_thread(T x, unsigned source)
 {
-    const unsigned me = threadIdx.x, which = phase[me]++ & 1;
-    memcpy(&exchanged[which][me], &x, sizeof x);
+    const unsigned which = phase[threadIdx.x]++ & 1;
+    memcpy(&exchanged[which][threadIdx.x], &x, sizeof x);
     leave();
-    memcpy(&x, &exchanged[which][(me & ~(unsigned)(width - 1)) | (source & (unsigned)(width - 1))], sizeof x);
+    memcpy(&x, &exchanged[which][source], sizeof x);
     return x;
 }
+template <class T> static inline T __shfl_sync(unsigned, T x, unsigned source, int width)
+{
+    return of_thread(x, (threadIdx.x & ~(unsigned)(width - 1)) | (source & (unsigned)(width - 1)));
+}
+template <class T> static inline T __shfl_xor_sync(unsigned, T x, int mask) { return of_thread(x, threadIdx.x ^ mask); }
 
 static inline int atomicAdd(int *p, int x) { const int old = *p; *p += x; return old; }
 template <class T> static inline T __ldg(const T *p) { return *p; }
+static inline int __float_as_int(float x) { int bits; memcpy(&bits, &x, sizeof x); return bits; }
 static inline float __fdividef(float a, float b) { return a / b; }
 static inline double rough_reciprocal(double x) { return (double)(float)(1.0 / x); }
 

@@ -11,6 +11,7 @@ The text is written in a dozen macros (LOAD, STORE, SHUFFLE, PICK, TABLE, ...), 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -178,6 +179,7 @@ class _Kernel:
         self.offsets: dict[tuple[int, ...], int] = {}
         self.unit_of = {i: unit for unit in order for i in unit}
         self.names: dict[Unit, str] = {}
+        self.sums, self.partial = self._sums(order)
         places = self._places()
         for unit in order:
             self._compute(unit)
@@ -260,9 +262,43 @@ class _Kernel:
 
     # Operations
 
+    def _sums(self, order: Sequence[Unit]) -> tuple[dict[int, list[Unit]], set[int]]:
+        """Sums over all twins of a unit, as the terms of each; and their partial sums, which need not be computed.
+
+        The threads of a row exchange and add in pairs (`total`), which is cheaper than each reading every twin.
+        """
+        graph, roots = self.graph, self.program.flat_roots()
+        read = [x for i in graph.live(roots) if graph.op[i] >= ADD for x in (graph.a[i], graph.b[i])]
+        uses = Counter([*roots, *read])
+        adds = {unit[0] for unit in order if len(unit) == 1 and graph.op[unit[0]] == ADD}
+        inner = {x for i in adds for x in (graph.a[i], graph.b[i]) if x in adds and uses[x] == 1}
+        sums: dict[int, list[Unit]] = {}
+        skipped: set[int] = set()
+        for i in adds - inner:
+            terms, partial, waiting = list[int](), list[int](), [i]
+            while waiting:
+                x = waiting.pop()
+                if x == i or x in inner:
+                    partial.append(x)
+                    waiting += graph.a[x], graph.b[x]
+                else:
+                    terms.append(x)
+            units = {self.unit_of.get(x, (x,)) for x in terms}
+            whole = {u for u in units if 1 < len({*u}) == self.lanes and all(terms.count(x) == 1 for x in u)}
+            if whole:
+                sums[i] = [*((x,) for x in terms if self.unit_of.get(x) not in whole), *sorted(whole)]
+                skipped.update(partial[1:])
+        return sums, skipped
+
     def _compute(self, unit: Unit) -> None:
         graph = self.graph
         op = graph.op[unit[0]]
+        if unit[0] in self.partial:
+            return
+        if unit[0] in self.sums:
+            terms = self.sums[unit[0]]
+            self._keep(unit, " + ".join(self._value(x) if len(x) == 1 else f"total({self._value(x)})" for x in terms))
+            return
         a = self._value(tuple(graph.a[i] for i in unit))
         if op in OPERATOR:
             self._keep(unit, f"{a} {OPERATOR[op]} {self._value(tuple(graph.b[i] for i in unit))}")

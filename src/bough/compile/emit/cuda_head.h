@@ -71,6 +71,11 @@ typedef Number Real;
 #define CHECK(x) fault += (x) * Real(0) /* a difference may be fused with a product in x, and then is not zero */
 #define FINISH(bad) if (bad && inside && !(fault == Real(0))) bad[row] = 1
 #define PURE __device__ __forceinline__
+template <class T> PURE T total(T x) /* over the threads of a row; all of them get the same bits */
+{
+    for (int k = 1; k < LANES; k *= 2) x += __shfl_xor_sync(0xffffffffu, x, k);
+    return x;
+}
 #ifdef __CUDACC__
 PURE double rough_reciprocal(double x) /* 20 bits of it */
 {
@@ -115,19 +120,39 @@ PURE void polynomials(float r, float low, float *s, float *c)
     *c = fmaf(z * z, q, w);
 }
 /* Cody and Waite with fused products, then the polynomials of fdlibm (double) and Cephes (float). Beyond 2^30 the
-   reduction loses digits, so the result is not a number rather than wrong. */
+   reduction loses digits, so the result is not a number rather than wrong. Usual floats are reduced without doubles,
+   whose conversions are slow: the sum with 1.5 * 2^23 rounds to an integer, and its last bits are the quadrant. */
+PURE int reduced_by_doubles(double x, double *head, double *low)
+{
+    const double n = rint(x * 6.36619772367581382433e-01);
+    const double near = fma(n, -1.57079632679489655800, x);
+    const double tail = n * 6.12323399573676603587e-17, lost = fabs(x) < 1073741824.0 ? 0.0 : (double)nanf("");
+    *head = near - tail;
+    *low = ((near - *head) - tail) + lost;
+    return (int)n;
+}
+PURE int reduced(double x, double *head, double *low) { return reduced_by_doubles(x, head, low); }
+PURE int reduced(float x, float *head, float *low)
+{
+    if (fabsf(x) < 65536.0f) {
+        const float shifted = fmaf(x, 6.36619772e-01f, 12582912.0f), n = shifted - 12582912.0f;
+        const float near = fmaf(n, -1.57079637e+00f, x);
+        *head = fmaf(n, 4.37113883e-08f, near);
+        *low = fmaf(n, 1.71512451e-15f, fmaf(n, 4.37113883e-08f, near - *head));
+        return __float_as_int(shifted);
+    }
+    double exact, rest;
+    const int quadrant = reduced_by_doubles((double)x, &exact, &rest);
+    *head = (float)exact;
+    *low = (float)((exact - (double)*head) + rest);
+    return quadrant;
+}
 template <class T> PURE void turn(T x, T *s, T *c)
 {
-    const double n = rint((double)x * 6.36619772367581382433e-01);
-    const double near = fma(n, -1.57079632679489655800, (double)x);
-    const double tail = n * 6.12323399573676603587e-17, r = near - tail;
-    const T head = (T)r;
-    const T low = sizeof(T) == 8 ? (T)((near - r) - tail) : (T)(r - (double)head);
-    T sine, cosine;
+    T head, low, sine, cosine;
+    const int quadrant = reduced(x, &head, &low);
     polynomials(head, low, &sine, &cosine);
-    const int quadrant = (int)n;
-    const T lost = fabs((double)x) < 1073741824.0 ? T(0) : (T)nanf("");
     const T a = (quadrant & 1) ? cosine : sine, b = (quadrant & 1) ? sine : cosine;
-    *s = ((quadrant & 2) ? -a : a) + lost;
-    *c = (((quadrant + 1) & 2) ? -b : b) + lost;
+    *s = (quadrant & 2) ? -a : a;
+    *c = ((quadrant + 1) & 2) ? -b : b;
 }
