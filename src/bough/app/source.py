@@ -37,17 +37,14 @@ class Source:
 
     def model(self) -> Model:
         """Made, or read."""
-        with working("reading the model"):
-            return self._model()
-
-    def _model(self) -> Model:
         from bough.io import load
 
-        if self.is_structure:
-            return self.molecule().model
         if self.file.startswith("robot:"):
             note(f"{short(self.file)} comes from robot_descriptions, which fetches it if it is not here yet")
-        return load(self.file if self.is_named else existing(self.file), **self.options)
+        with working("reading the model"):
+            if self.is_structure:
+                return self.molecule().model
+            return load(self.file if self.is_named else existing(self.file), **self.options)
 
     @property
     def is_structure(self) -> bool:
@@ -90,12 +87,9 @@ class Source:
     def findings(self) -> list[Finding]:
         """What the doctor says."""
         from bough.io import doctor
-        from bough.io.named import robot_file
 
-        if self.file.startswith("zoo:"):
-            return doctor(self.model())
-        file = robot_file(self.file) if self.file.startswith("robot:") else existing(self.file)
-        return doctor(file, **self.options)
+        path = self.path()
+        return doctor(self.model()) if path is None else doctor(existing(path), **self.options)
 
 
 def molecule_of(structure: str, ph: float | None = None, **options: Any) -> Molecule:
@@ -131,9 +125,8 @@ def welds(given: list[str]) -> dict[str, Any]:
         try:
             numbers = [float(word) for word in value.split(",")]
         except ValueError:
-            raise ModelError(
-                f"--weld {short(text)!r}: expected NAME, NAME=POSITION or NAME=NUMBER,NUMBER,..."
-            ) from None
+            wanted = "NAME, NAME=POSITION or NAME=NUMBER,NUMBER,..."
+            raise ModelError(f"--weld {short(text)!r}: expected {wanted}") from None
         found[name] = numbers[0] if len(numbers) == 1 else numbers
     return found
 
@@ -164,16 +157,14 @@ def _parameters() -> list[inspect.Parameter]:
         "weld": (list[str], option(metavar="JOINT", help="Fix a joint: NAME, or NAME=POSITION. May be repeated."), []),
         "drop_equalities": (bool, option("--drop-equalities", help="Leave out loops of MJCF files."), False),
         "check": (bool, option("--check", help="Refuse also what is not physical but harmless."), False),
-        "package_path": (
-            list[str],
-            option(metavar="DIR", help="Read meshes and other files below this folder, too."),
-            [],
-        ),
-    }
-    return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, what])
-        for name, (kind, what, default) in annotations.items()
-    ]
+        "package_path": (list[str], option(metavar="DIR", help="Read meshes and other files below this folder, too."),
+                         []),
+    }  # fmt: skip
+    return [_keyword(name, Annotated[kind, what], default) for name, (kind, what, default) in annotations.items()]
+
+
+def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 OPTIONS = _parameters()
@@ -182,10 +173,7 @@ OPTIONS = _parameters()
 def of_model(default: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A command whose first parameter is a `Source`: it takes the argument MODEL and the options of `load`."""
     argument = typer.Argument(help=HELP, autocompletion=complete_model, metavar="MODEL")
-    empty = inspect.Parameter.empty if default is None else default
-    model = inspect.Parameter(
-        "model", inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=Annotated[str, argument]
-    )
+    model = _keyword("model", Annotated[str, argument], inspect.Parameter.empty if default is None else default)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         return _declared(command, [model], lambda options, model, **given: command(Source(model, options), **given))

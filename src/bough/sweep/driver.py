@@ -97,7 +97,9 @@ def _fill(
             failures = {chunk: error for chunk, error in failures.items() if not parts.is_whole(chunk)}
             advance(lost - len(failures))  # a worker that was lost had written some of its parts
             missing = sorted(failures)
-            if not failures or any(map(_hopeless, failures.values())):
+            hopeless = (isinstance(e, BoughError | TypeError) and not isinstance(e, WorkerLostError)
+                        for e in failures.values())  # fmt: skip
+            if not failures or any(hopeless):  # the same failure would come again
                 break
     if failures:
         chunk, error = min(failures.items(), key=lambda failure: failure[0])
@@ -107,8 +109,3 @@ def _fill(
         ) from error
     parts.source.unlink(missing_ok=True)
     return retried
-
-
-def _hopeless(error: Exception) -> bool:
-    """Would the same failure come again?"""
-    return isinstance(error, BoughError | TypeError) and not isinstance(error, WorkerLostError)

@@ -24,8 +24,7 @@ class _Hooks(NamedTuple):
     p: FloatArray  # (joints, 3) origin of the body's frame, in the laid frame of its own body
     up: IntArray  # (joints,) the kernel body of the parent; -1
     hang: FloatArray  # (joints, 3) the same origin at zero, in the laid frame of the parent
-    axis: FloatArray  # (joints, 3) the joint's axis, in the laid frame of its own body
-    rail: FloatArray  # (joints, 3) the same, at zero, in the laid frame of the parent
+    rail: FloatArray  # (joints, 3) the joint's axis at zero, in the laid frame of the parent
 
 
 def bones(model: Model, tree: Links, colour: FloatArray, q: FloatArray) -> list[Shapes]:
@@ -61,9 +60,8 @@ def _hooks(model: Model, tree: Links) -> _Hooks:
     origin = np.einsum("nij,nj->ni", T[body, :3, :3], p) + T[body, :3, 3]
     above = np.where((host >= 0)[:, None, None], T[np.maximum(host, 0)], np.eye(4))
     hang = np.einsum("nji,nj->ni", above[:, :3, :3], origin - above[:, :3, 3])
-    z = np.tile([0.0, 0.0, 1.0], (len(body), 1))
     rail = np.einsum("nji,nj->ni", above[:, :3, :3], T[body, :3, 2])
-    return _Hooks(body, p, host, hang, z, rail)
+    return _Hooks(body, p, host, hang, rail)
 
 
 def _between(model: Model, hooks: _Hooks) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -103,16 +101,13 @@ def _joints(model: Model, hooks: _Hooks, width: float, colour: FloatArray) -> li
     one = np.array([kind in ("revolute", "continuous", "prismatic", "helical") for kind in model.joints.types], bool)
     free = np.array([kind in ("floating", "planar") for kind in model.joints.types], bool)
     dark = 0.55 * colour[hooks.body]
-    half = 0.9 * width * hooks.axis
+    half = np.array([0.0, 0.0, 0.9 * width])  # axes are z in the laid frame of the body
     hinge = rods(
         hooks.body[one], (hooks.p - half)[one], (hooks.p + half)[one], np.full(one.sum(), 1.5 * width), dark[one]
     )
     rest = ~one & ~free
-    return [
-        hinge,
-        _rails(model, hooks, 0.5 * width),
-        balls(hooks.body[rest], hooks.p[rest], np.full(rest.sum(), 1.9 * width), dark[rest]),
-    ]
+    ends = balls(hooks.body[rest], hooks.p[rest], np.full(rest.sum(), 1.9 * width), dark[rest])
+    return [hinge, _rails(model, hooks, 0.5 * width), ends]
 
 
 def _rails(model: Model, hooks: _Hooks, width: float) -> Shapes:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bough.view.scene import Scene
 
 LOOKED_AT = 12  # samples of a motion
+UNIT = np.array([[-0.5] * 3, [0.5] * 3])
 
 
 class View(NamedTuple):
@@ -50,16 +51,13 @@ def extent(scene: Scene, q: FloatArray) -> FloatArray:
         center = np.einsum("kij,kj->ki", own[:, :, :3], center) + own[:, :, 3]
         reach = np.abs(own[:, :, :3] @ part.placement[:, :, :3]) @ half
         low, high = np.minimum(low, (center - reach).min(axis=0)), np.maximum(high, (center + reach).max(axis=0))
-    if not np.isfinite(low).all():
-        return np.array([[-0.5] * 3, [0.5] * 3])
-    return np.array([low, high])
+    return np.array([low, high]) if np.isfinite(low).all() else UNIT
 
 
 def box_of(part: Shapes) -> FloatArray:
     """(2, 3) lowest and highest coordinates of a geometry before it is placed."""
-    if part.mesh is None:
-        return np.array([[-0.5] * 3, [0.5] * 3])
-    return np.array([part.mesh.vertices.min(axis=0), part.mesh.vertices.max(axis=0)])
+    mesh = part.mesh
+    return UNIT if mesh is None else np.array([mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)])
 
 
 def corners_of(shapes: Sequence[Shapes], body: int) -> FloatArray:

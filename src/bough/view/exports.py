@@ -106,14 +106,8 @@ def _meshes(scene: Scene) -> Iterator[tuple[int, int, Shapes, FloatArray, Any, A
         mesh = part.mesh or unit(part.kind, max(fine(scene), 8))
         tint = 1.0 if mesh.image is None else mesh.image.mean(axis=(0, 1)) / 255.0
         for k, (body, A, colour) in enumerate(zip(part.body.tolist(), part.placement, part.colour, strict=True)):
-            yield (
-                body,
-                k,
-                part,
-                mesh.vertices @ A[:, :3].T + A[:, 3],
-                mesh.faces,
-                (255 * tint * colour).astype(np.uint8),
-            )
+            corners = mesh.vertices @ A[:, :3].T + A[:, 3]
+            yield body, k, part, corners, mesh.faces, (255 * tint * colour).astype(np.uint8)
 
 
 def _entity(frame: str, number: int, part: Shapes, corners: FloatArray, faces: Any, colour: Any) -> Any:

@@ -95,11 +95,7 @@ def _primitive(shape: Element, meshes: Meshes, missing: Counter[str]) -> list[An
         return [("sphere", eye, zero, np.full(3, 2 * _numbers(shape, "radius", 1, 0.05)[0]), None, None)]
     if shape.tag in ("cylinder", "capsule"):
         wide, long = 2 * _numbers(shape, "radius", 1, 0.05)[0], _numbers(shape, "length", 1, 0.1)[0]
-        return (
-            rounded(wide, long)
-            if shape.tag == "capsule"
-            else [("cylinder", eye, zero, np.array([wide, wide, long]), None, None)]
-        )
+        return rounded(wide, long)[: None if shape.tag == "capsule" else 1]
     if shape.tag == "mesh":
         size = _numbers(shape, "scale", 3, 1.0)
         return [("mesh", eye, zero, size, *coloured) for coloured in meshes.read(shape.get("filename", ""))]
@@ -108,7 +104,7 @@ def _primitive(shape: Element, meshes: Meshes, missing: Counter[str]) -> list[An
 
 
 def rounded(wide: float, long: float) -> list[Any]:
-    """A capsule along z: a cylinder of this length between two spheres."""
+    """A capsule along z: a cylinder of this length, and the spheres at its ends."""
     ends = [("sphere", np.eye(3), np.array([0.0, 0.0, s * long / 2]), np.full(3, wide), None, None) for s in (-1, 1)]
     return [("cylinder", np.eye(3), np.zeros(3), np.array([wide, wide, long]), None, None), *ends]
 
@@ -234,9 +230,7 @@ def _colour_of(mesh: Any) -> Colour | None:
 
 def check_accessors(content: bytes) -> None:
     """Refuse a glTF file whose accessors claim more than a mesh may have: they are allocated before they are read."""
-    text = content
-    if content[:4] == b"glTF":
-        text = content[20 : 20 + int.from_bytes(content[12:16], "little")]
+    text = content[20 : 20 + int.from_bytes(content[12:16], "little")] if content[:4] == b"glTF" else content
     numbers = sum(int(accessor.get("count", 0)) for accessor in json.loads(text).get("accessors", ()))
     if numbers > LARGEST_MESH // 4:
         raise ValueError(f"it claims {numbers:,} numbers")
@@ -293,10 +287,8 @@ def _geom(m: Any, g: int) -> list[Any]:
     kind, size, eye, zero = int(m.geom_type[g]), m.geom_size[g], np.eye(3), np.zeros(3)
     if kind in (SPHERE, ELLIPSOID):
         return [("sphere", eye, zero, 2 * (size.copy() if kind == ELLIPSOID else np.full(3, size[0])), None, None)]
-    if kind == CAPSULE:
-        return rounded(2 * size[0], 2 * size[1])
-    if kind == CYLINDER:
-        return [("cylinder", eye, zero, 2 * np.array([size[0], size[0], size[1]]), None, None)]
+    if kind in (CAPSULE, CYLINDER):
+        return rounded(2 * size[0], 2 * size[1])[: None if kind == CAPSULE else 1]
     if kind == BOX:
         return [("box", eye, zero, 2 * size, None, None)]
     if kind == MESH:

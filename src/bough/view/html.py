@@ -83,7 +83,8 @@ def steps(states: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
 
 def data(scene: Scene) -> dict[str, Any]:
     """All that the page needs to know."""
-    tree, model, view = scene.links, scene.model, bounds(scene)
+    tree, model, view, cells = scene.links, scene.model, bounds(scene), pattern(scene)
+    named = len(model.joints) <= MOST_NAMES
     content: dict[str, Any] = {
         "title": scene.title,
         "facts": dict(scene.facts),
@@ -95,10 +96,11 @@ def data(scene: Scene) -> dict[str, Any]:
         "shapes": [_shape(part, fine(scene)) for part in scene.shapes],
         "units": {kind: _mesh(unit(kind, 16)) for kind in ("cylinder", "cone")},
         "view": dict(view._asdict()),
-        "joints": _joints(scene) if len(model.joints) <= MOST_NAMES else None,
-        "pattern": _pattern(scene),
+        "joints": _joints(scene) if named else None,
+        "pattern": None if cells is None else {"size": len(cells), "n": model.nv, "cells": packed(255 * cells, "u1")},
         "layers": {name: [_shape(x, 16) for x in parts] for name, parts in layers(scene, view).items()},
-        "bodies": _bodies(scene) if len(model.joints) <= MOST_NAMES else None,
+        # what a click on a body tells
+        "bodies": {"names": scene.labels(), "mass": packed(model.mechanism.inertia[:, 9], "f4")} if named else None,
     }  # fmt: skip
     if scene.motion is not None:
         content["motion"] = _motion(scene)
@@ -153,11 +155,6 @@ def _joints(scene: Scene) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _bodies(scene: Scene) -> dict[str, Any]:
-    """What a click on a body tells: its name and mass."""
-    return {"names": scene.labels(), "mass": packed(scene.model.mechanism.inertia[:, 9], "f4")}
-
-
 def _kept(scene: Scene) -> npt.NDArray[np.int64]:
     """The samples of a motion that a page carries."""
     if scene.motion is None:
@@ -175,10 +172,3 @@ def _motion(scene: Scene) -> dict[str, Any]:
         "tracks": {name: packed(track[shown], "f4") for name, track in motion.tracks.items()},
         "adaptive": motion.adaptive, "unit": motion.unit, "samples": len(motion.time),
     }  # fmt: skip
-
-
-def _pattern(scene: Scene) -> dict[str, Any] | None:
-    found = pattern(scene)
-    if found is None:
-        return None
-    return {"size": len(found), "n": scene.model.nv, "cells": packed(255 * found, "u1")}

@@ -63,26 +63,18 @@ def _fixed(model: Model) -> FloatArray:
     found[:, :3, 3], found[:, 3, 3] = m.fixed[:, 9:12], 1.0
     screws = np.flatnonzero((m.fixed_kind == X_SCREW) | (m.fixed_kind == ZX_SCREWS))
     cp, sp, e, ca, sa, a = m.fixed[screws, :6].T
-    found[screws] = screw_z(cp, sp, e) @ screw_x(ca, sa, a)
+    found[screws] = screw(2, cp, sp, e) @ screw(0, ca, sa, a)
     theta, d = m.offset[:, 0], m.offset[:, 1]
     straight = m.kind > LAST_SCREW  # placements have no screw of their own
     theta, d = np.where(straight, 0.0, theta), np.where(straight, 0.0, d)
-    return (found @ screw_z(np.cos(theta), np.sin(theta), d))[:, :3]
+    return (found @ screw(2, np.cos(theta), np.sin(theta), d))[:, :3]
 
 
-def screw_z(c: FloatArray, s: FloatArray, d: FloatArray) -> FloatArray:
-    """A turn about z and a shift along it, (..., 4, 4)."""
-    T = np.zeros((*np.shape(c), 4, 4))
-    T[..., 0, 0], T[..., 0, 1], T[..., 1, 0], T[..., 1, 1] = c, -s, s, c
-    T[..., 2, 2], T[..., 3, 3], T[..., 2, 3] = 1.0, 1.0, d
-    return T
-
-
-def screw_x(c: FloatArray, s: FloatArray, d: FloatArray) -> FloatArray:
-    """A turn about x and a shift along it, (..., 4, 4)."""
-    T = np.zeros((*np.shape(c), 4, 4))
-    T[..., 1, 1], T[..., 1, 2], T[..., 2, 1], T[..., 2, 2] = c, -s, s, c
-    T[..., 0, 0], T[..., 3, 3], T[..., 0, 3] = 1.0, 1.0, d
+def screw(axis: int, c: FloatArray, s: FloatArray, d: FloatArray) -> FloatArray:
+    """A turn about an axis, of this cosine and sine (k,), and a shift along it, (k, 4, 4)."""
+    T, a, b = np.tile(np.eye(4), (len(c), 1, 1)), (axis + 1) % 3, (axis + 2) % 3
+    T[:, a, a] = T[:, b, b] = c
+    T[:, a, b], T[:, b, a], T[:, axis, 3] = -s, s, d
     return T
 
 
@@ -91,7 +83,10 @@ def poses(tree: Links, q: FloatArray) -> FloatArray:
     q = np.asarray(q, float)
     T = np.zeros((len(tree.parent), 4, 4))
     T[:, :3], T[:, 3, 3] = tree.fixed, 1.0
-    T = T @ _motions(tree, q)
+    for kind in np.unique(tree.kind):
+        some = np.flatnonzero(tree.kind == kind)
+        for k in range(tree.start[kind], tree.start[kind + 1]):
+            T[some] = T[some] @ _move(tree, k, some, q)
     up = tree.parent.copy()
     while (up >= 0).any():
         low = np.flatnonzero(up >= 0)
@@ -100,33 +95,17 @@ def poses(tree: Links, q: FloatArray) -> FloatArray:
     return T
 
 
-def _motions(tree: Links, q: FloatArray) -> FloatArray:
-    """(N, 4, 4): what each joint adds to its fixed part."""
-    J = np.tile(np.eye(4), (len(tree.parent), 1, 1))
-    for kind in np.unique(tree.kind):
-        some = np.flatnonzero(tree.kind == kind)
-        for k in range(tree.start[kind], tree.start[kind + 1]):
-            move = _move(tree, k, some, q)
-            J[some] = move if k == tree.start[kind] else J[some] @ move
-    return J
-
-
 def _move(tree: Links, k: int, some: IntArray, q: FloatArray) -> FloatArray:
     """(some, 4, 4): move k of some joints."""
-    T, at, axis = np.tile(np.eye(4), (len(some), 1, 1)), tree.q[some] + tree.entry[k], tree.axis[k]
+    at, axis = tree.q[some] + tree.entry[k], int(tree.axis[k])
     if axis == QUATERNION:
+        T = np.tile(np.eye(4), (len(some), 1, 1))
         T[:, :3, :3] = quaternion_matrix(q[at[:, None] + np.arange(4)])
         return T
     x = tree.ratio[some] * q[at] + tree.zero[k]
     if axis >= 3:
-        T[:, axis - 3, 3] = x
-        return T
-    a, b = (axis + 1) % 3, (axis + 2) % 3
-    T[:, a, a] = T[:, b, b] = np.cos(x)
-    T[:, b, a] = np.sin(x)
-    T[:, a, b] = -T[:, b, a]
-    T[:, axis, 3] = tree.pitch[some] * x
-    return T
+        return screw(axis - 3, np.ones(len(x)), np.zeros(len(x)), x)
+    return screw(axis, np.cos(x), np.sin(x), tree.pitch[some] * x)
 
 
 def joints_in(links: Links, changed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -20,13 +20,13 @@ def pattern(scene: Scene, most: int = CELLS) -> FloatArray | None:
 
     The part below the diagonal, with it, is the pattern of L in H = L' D L: factorization fills nothing in.
     """
-    model = scene.model
-    tree = model.dof_tree
+    m, tree = scene.model.mechanism, scene.model.dof_tree
     if not tree.n:
         return None
     size = min(tree.n, most)
     share = density(tree, size)
-    colour = _dof_colours(scene)
+    colour = np.zeros((tree.n, 3))  # of each degree of freedom, in the order of v
+    colour[m.v_index] = scene.colours[np.repeat(np.arange(len(m.parent)), np.diff(m.dof))]
     place = np.arange(tree.n) * size // tree.n
     own = np.zeros((size, 3))
     np.add.at(own, place, colour)
@@ -35,11 +35,3 @@ def pattern(scene: Scene, most: int = CELLS) -> FloatArray | None:
     np.maximum.at(depth, place, tree.depth)
     deeper = np.where((depth[:, None] >= depth[None, :])[..., None], own[:, None], own[None, :])
     return np.concatenate([deeper, share[..., None]], axis=-1)
-
-
-def _dof_colours(scene: Scene) -> FloatArray:
-    """(nv, 3): the colour of each degree of freedom, in the order of v."""
-    m, found = scene.model.mechanism, np.zeros((scene.model.nv, 3))
-    body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
-    found[m.v_index] = scene.colours[body]
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Annotated
@@ -54,22 +55,13 @@ def view(
             check_folder(file)
     with working("making the scene"):
         found = scene(source, of, state)
-    if screenshot is not None and found.motion is None and sample is not None:
-        from bough.errors import OptionError
-
-        raise OptionError("--sample is of a recording; a model has none")
+    at = checked_sample(found, sample)
+    writers = {
+        html: found.save_html, screenshot: partial(found.screenshot, size=wide_high, sample=at),
+        video: partial(found.video, size=wide_high), rerun: found.save_rerun, mcap: found.save_mcap,
+    }  # fmt: skip
     with working("drawing"):
-        if html is not None:
-            found.save_html(html)
-        if screenshot is not None:
-            found.screenshot(screenshot, size=wide_high, sample=checked_sample(found, sample))
-        if video is not None:
-            found.video(video, size=wide_high)
-        if rerun is not None:
-            found.save_rerun(rerun)
-        if mcap is not None:
-            found.save_mcap(mcap)
-    written = [path for path in (html, screenshot, video, rerun, mcap) if path is not None]
+        written = [write(path) for path, write in writers.items() if path is not None]
     pieces = sum(len(part) for part in found.shapes)
     if json:
         samples = len(found.motion.time) if found.motion else None
@@ -153,12 +145,12 @@ def pixels(size: str) -> tuple[int, int]:
 
 
 def checked_sample(found: Scene, sample: int | None) -> int | None:
-    """A sample that the recording has; without a number, the last one."""
+    """A sample that the recording has; without a number, the last one. A model has none."""
     from bough.errors import OptionError
 
-    if found.motion is None:
-        return None
-    last = len(found.motion.time) - 1
-    if sample is not None and sample > last:
+    last = len(found.motion.time) - 1 if found.motion else None
+    if sample is not None and last is None:
+        raise OptionError("--sample is of a recording; a model has none")
+    if sample is not None and last is not None and sample > last:
         raise OptionError(f"--sample {sample}: the recording has samples 0 to {last}")
     return last if sample is None else sample

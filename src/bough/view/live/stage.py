@@ -93,11 +93,8 @@ class Stage:
 
             @part.handle.on_drag("left", modifier="cmd/ctrl")  # type: ignore[untyped-decorator]
             async def dragged(event: Any, body: Any = part.part.body) -> None:
-                act(
-                    event.phase,
-                    int(body[event.instance_index]),
-                    *map(np.array, (event.start_position, event.end_position)),
-                )
+                start, end = np.array(event.start_position), np.array(event.end_position)
+                act(event.phase, int(body[event.instance_index]), start, end)
 
     @told
     def arrow(self, name: str, start: FloatArray, way: FloatArray) -> None:
@@ -171,15 +168,9 @@ def creased(mesh: Mesh) -> Mesh:
 
 def quaternions(R: FloatArray) -> FloatArray:
     """(k, 4) w x y z of rotations (k, 3, 3): from the largest of four squares, which is never small."""
-    t = np.einsum("kii->k", R)
-    squares = np.stack([1 + t, *(1 + 2 * R[:, i, i] - t for i in range(3))], axis=1)
-    which = squares.argmax(axis=1)
-    s = np.sqrt(np.maximum(squares.max(axis=1), 1e-30))
-    d = [R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]]
-    u = [R[:, 2, 1] + R[:, 1, 2], R[:, 0, 2] + R[:, 2, 0], R[:, 1, 0] + R[:, 0, 1]]
-    rows = [
-        np.stack([s * s, d[0], d[1], d[2]], axis=1), np.stack([d[0], s * s, u[2], u[1]], axis=1),
-        np.stack([d[1], u[2], s * s, u[0]], axis=1), np.stack([d[2], u[1], u[0], s * s], axis=1),
-    ]  # fmt: skip
-    found: FloatArray = np.choose(which[:, None], rows) / s[:, None] / 2
-    return found
+    trace, products = np.einsum("kii->k", R), np.empty((len(R), 4, 4))  # four times those of w x y z
+    products[:, 0, 0] = 1 + trace
+    products[:, 0, 1:] = products[:, 1:, 0] = (R - np.swapaxes(R, 1, 2))[:, [2, 0, 1], [1, 2, 0]]
+    products[:, 1:, 1:] = R + np.swapaxes(R, 1, 2) + (1 - trace)[:, None, None] * np.eye(3)
+    found: FloatArray = products[np.arange(len(R)), np.einsum("kii->ki", products).argmax(axis=1)]
+    return found / np.linalg.norm(found, axis=1, keepdims=True)

@@ -59,16 +59,13 @@ def agreed(engine: str, model: Model, states: Sequence[PeerState], expected: Exp
     for case in shared:
         for own, results, s in (*zip(calls, expected, states, strict=True),) * 2:
             own[case].run()
-            found = in_our_axes(case, own[case].result(), twin.velocities(s))
-            check(f"{own[case].label} on {model.name}", found, results[case])
+            x, B = own[case].result(), twin.velocities(s)  # v = B v_engine
+            if case in VECTORS or case in MATRICES:
+                x = B @ x
+            if case in MATRICES or case == Compared.JACOBIAN:
+                x = x @ B.T
+            check(f"{own[case].label} on {model.name}", x, results[case])
     return {case: Peer(calls[0][case].label, [own[case].run for own in calls]) for case in shared}
-
-
-def in_our_axes(case: str, x: Any, B: FloatArray) -> Any:
-    """A result of an engine with v = B v_engine."""
-    if case in VECTORS:
-        return B @ x
-    return B @ x @ B.T if case in MATRICES else x @ B.T if case == Compared.JACOBIAN else x
 
 
 def velocity_map(model: Model, s: PeerState, order: IntArray, linear: bool, angular: bool) -> FloatArray:
