@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
@@ -56,7 +57,7 @@ def view(
     with working("making the scene"):
         found = scene(source, of, state)
     at = checked_sample(found, sample)
-    writers = {
+    writers: dict[Path | None, Callable[[Path], Path]] = {
         html: found.save_html, screenshot: partial(found.screenshot, size=wide_high, sample=at),
         video: partial(found.video, size=wide_high), rerun: found.save_rerun, mcap: found.save_mcap,
     }  # fmt: skip
