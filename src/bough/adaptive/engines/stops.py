@@ -4,6 +4,8 @@ A step under all other forces, and the friction and stop torques of the step bef
 change, all at once: those of loops, which are solved for, and those of joints. A locked degree of freedom has a known
 rate: zero where it sticks, that which leads exactly to the limit in the next step where it is at its stop
 (inelastically). A very large armature locks it; the torque that locks it is S' f, f being the force through its joint.
+A loop may move a joint with far more inertia than its own: the armature then grows, but not so far that loops seem
+redundant beside it.
 A limit that would have to pull lets go. A joint that would need more than its friction slips, and friction then
 opposes the slip; a joint whose slip would reverse within the step sticks instead.
 """
@@ -119,6 +121,8 @@ def loop_forces(lp: LoopRows, out: Rows) -> None:
 
 RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH = range(6)  # modes of a degree of freedom; locked ones from STUCK on
 HEAVY, STIFF = 1e9, 1e7  # armature of a locked degree of freedom, by its inertia, without and with loops
+HELD = 1e-8  # of the rate to be stopped, that a locked degree of freedom may keep
+GROWTH = 100.0  # factor by which an armature grows that lets more slip, up to HEAVY
 SOON, LATER, SINGLY = range(3)  # how guesses are corrected
 CLOSE, EARLY = 0.1, 4  # relative change of what holds a joint after which it is not asked again, in the first tries
 SLACK = 1e-6  # of friction, by which joints that are changed one by one may miss their law
@@ -126,7 +130,7 @@ NEAR = 1e-12  # rad or m from a limit: there
 EASY = 0.5  # share of friction up to which a joint counts as welded
 ROUNDING = 1e-15  # m or rad: gaps that are none
 MOST = 64  # tries in a step
-LETS_GO = 3  # times that friction or a limit lets go in a step
+LETS_GO = 3  # times that friction or a limit lets go in a step, and again when joints are changed singly
 
 
 @loop_kernel
@@ -157,11 +161,12 @@ def guess_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: floa
                     w.mode[k], w.mode_rate[k] = HIGH, max((e.upper[k] - x) / h, 0.0)
 
 
-@kernel
+@loop_kernel
 def impose_modes(m: Mechanism, e: JointLaws, w: SweepWork, h: float, heavy: float) -> None:
     """Torques and armatures for the present guess; w.IA and w.stop_torque are those of the try before."""
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
+            before = m.armature[k] - w.rotor[k]
             w.tau[k], m.armature[k] = w.previous[k], w.rotor[k]
             if w.mode[k] == FORWARD:
                 w.tau[k] -= e.friction[k]
@@ -169,6 +174,7 @@ def impose_modes(m: Mechanism, e: JointLaws, w: SweepWork, h: float, heavy: floa
                 w.tau[k] += e.friction[k]
             elif w.mode[k] >= STUCK:
                 weight = heavy * (along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + w.rotor[k])
+                weight = max(weight, before)
                 m.armature[k] += weight
                 w.tau[k] += w.stop_torque[k] + weight * (w.mode_rate[k] - w.rate[k]) / h
 
@@ -192,7 +198,7 @@ def correct_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: fl
     """How many guesses were wrong, and are others now; w.pA: forces through joints.
 
     In `SOON` tries those far from what holds a joint are wrong, too. `SINGLY` the first wrong one is changed and no
-    other (Murty 1974), else no joint lets go too often: with a minus, how many should have.
+    other (Murty 1974). No joint lets go too often, as those do that rounding decides: with a minus, how many should.
     """
     wrong, left, slack = 0, 0, SLACK if how == SINGLY else 0.0
     for i in range(len(m.parent)):
@@ -203,17 +209,33 @@ def correct_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: fl
             before, w.stop_torque[k] = w.stop_torque[k], _stop_torque(w.mode[k], e.friction[k], t)
             if how == SOON and w.mode[k] >= STUCK and abs(w.stop_torque[k] - before) > CLOSE * abs(before):
                 wrong += 1
+            if _slips(m, w, h, i, k, v):  # the torque is not yet what locks it
+                wrong += 1
+                continue
             to, rate = _next_mode(s, e, w, h, k, v, t, slack)
             if to == w.mode[k]:
                 continue
             lets_go = w.mode[k] >= STUCK and to <= STUCK
-            if (how == SINGLY and wrong > 0) or (how != SINGLY and lets_go and w.releases[k] >= LETS_GO):
+            if (how == SINGLY and wrong > 0) or (lets_go and w.releases[k] >= LETS_GO * (how // SINGLY + 1)):
                 left += 1
                 continue
             w.mode[k], w.mode_rate[k] = to, rate
             w.releases[k] += int(lets_go)
             wrong += 1
     return wrong if wrong > 0 else -left
+
+
+@loop_kernel
+def _slips(m: Mechanism, w: SweepWork, h: float, i: int, k: int, v: Scalar) -> bool:
+    """Whether degree of freedom k of body i is locked but moves at rate v all the same; its armature then grows."""
+    missing = abs(w.mode_rate[k] - v)
+    if w.mode[k] < STUCK or missing * h <= ROUNDING or missing <= HELD * abs(w.mode_rate[k] - w.rate[k]):
+        return False
+    most = HEAVY * (along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + w.rotor[k])
+    if m.armature[k] >= most:  # as far as it may be
+        return False
+    m.armature[k] = min(GROWTH * m.armature[k], most)
+    return True
 
 
 @loop_kernel
@@ -268,7 +290,7 @@ def find_modes(x: LinkageArrays, h: float) -> None:
         respond(still, s, w, lp)
         transmit_answer(still, w, lp)
         wrong, tries = correct_modes(still, s, e, w, h, how), tries + 1
-        if wrong == 0:
+        if wrong == 0 or (wrong < 0 and how == SINGLY):
             break
         if wrong < 0:
             how = SINGLY
