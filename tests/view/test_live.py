@@ -19,12 +19,12 @@ from bough.view import scene
 
 pytest.importorskip("viser")
 
-from bough.view import Mesh
+from bough.view import Mesh, Piece
 from bough.view.kinematics import joints_in, links
 from bough.view.live import Live
 from bough.view.live.access import escape_markdown
 from bough.view.live.panels import effective
-from bough.view.live.stage import creased, quaternions
+from bough.view.live.stage import creased, quaternions, textured
 from bough.view.shapes import unit
 from patience import until
 
@@ -57,6 +57,28 @@ def test_every_freedom_has_a_slider(port, every_joint):
             handle.value = 0.01 * (k + 1)
         until(lambda: np.allclose(live.sliders.values, 0.01 * np.arange(1, every_joint.nv + 1)))
         np.testing.assert_allclose(live.q, every_joint.integrate(every_joint.neutral, live.sliders.values))
+
+
+def test_a_texture_is_sent_and_keeps_its_colours(port):
+    trimesh = pytest.importorskip("trimesh")
+    image = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+    corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    mesh = Mesh(corners, np.array([[0, 1, 2]]), corners[:, :2], image)
+    model = bough.zoo.arm(2)
+    shown = scene(model, pieces=[Piece("hand", "mesh", (2.0, 2.0, 2.0), colour=(1.0, 1.0, 1.0), mesh=mesh)])
+    sent = textured(mesh)
+    np.testing.assert_array_equal(np.asarray(sent.visual.material.image), image)
+    np.testing.assert_array_equal(sent.visual.uv, corners[:, :2])
+    with Live(shown, port) as live:
+        (part,) = live.stage.parts
+        glb = trimesh.load_scene(io.BytesIO(part.handle.glb_data), file_type="glb")
+        (read,) = glb.dump()
+        np.testing.assert_array_equal(np.asarray(read.visual.material.baseColorTexture.convert("RGB")), image)
+        before = np.array(part.handle.batched_positions)
+        live.show(model.random_configuration(np.random.default_rng(0)), np.ones(2, bool))  # lit up, as in a run
+        assert not np.allclose(part.handle.batched_positions, before)
+        assert part.textured
+        assert not part.lit
 
 
 def test_the_inertia_at_a_frame_is_lambda():

@@ -125,8 +125,8 @@ def welds(given: list[str]) -> dict[str, Any]:
         try:
             numbers = [float(word) for word in value.split(",")]
         except ValueError:
-            wanted = "NAME, NAME=POSITION or NAME=NUMBER,NUMBER,..."
-            raise ModelError(f"--weld {short(text)!r}: expected {wanted}") from None
+            forms = "NAME, NAME=POSITION or NAME=NUMBER,NUMBER,..."
+            raise ModelError(f"--weld {short(text)!r}: expected {forms}") from None
         found[name] = numbers[0] if len(numbers) == 1 else numbers
     return found
 

@@ -142,11 +142,13 @@ function show_pattern(pattern) {
 
 const digits = (v) => (!Number.isFinite(v) ? "-" : v !== 0 && (Math.abs(v) < 1e-3 || Math.abs(v) >= 1e6) ? v.toExponential(2) : Number(v.toPrecision(4)).toLocaleString("en"));
 
-/** The position of one joint along the motion, which is chosen by its name. */
+/** The position of one joint along the motion, which is chosen by its name; at first the one that moves farthest. */
 function joint_plot(joints, motion, rows) {
   const select = make("select"), found = make("div", "", "", [select]);
   const all = joints.names.map((name, j) => [name, joints.q[j], joints.types[j]]).filter(([, , type]) => !["floating", "spherical"].includes(type));
-  all.slice(0, 2000).forEach(([name], k) => select.append(Object.assign(make("option", "", name), { value: k })));
+  const swing = ([, at]) => rows.reduce((most, row) => Math.max(most, Math.abs(row[at] - rows[0][at])), 0);
+  const offered = all.slice(0, 2000), swings = offered.map(swing), first = swings.indexOf(Math.max(...swings));
+  offered.forEach(([name], k) => select.append(Object.assign(make("option", "", name), { value: k, selected: k === first })));
   let shown = null, last = 0;
   const choose = () => {
     const [name, at, type] = all[Number(select.value)];
