@@ -43,8 +43,7 @@ def run(full: bool = False) -> Result:
         "Relative errors in random configurations (boxes: middle half, whiskers: 5 to 95 per cent) of H from its "
         "factors (above) and of H^-1 b (below); the densest robots on the left. In the solution the remark is "
         "confirmed for LTDL: the more branches, the better it is, down to half of Cholesky's error; on chains with a "
-        "fixed base it is worse, on the floating chain better. The factors themselves are most accurate from LAPACK, "
-        "except for the humanoid's, where all are alike."
+        "fixed base it is worse, on the floating chain better. The factors themselves are most accurate from LAPACK."
     )
     figure = Figure("errors", caption, lambda canvas: draw(canvas, samples), (9.0, 7.0))
     remark = (
