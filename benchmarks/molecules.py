@@ -189,6 +189,22 @@ def editing(residues: int = 10_000) -> None:
     print(f"{len(m.atoms):,} atoms: {1 / np.mean(seconds):.0f} steps a second, median {1 / np.median(seconds):.0f}")
 
 
+def listing(residues: int = 10_000) -> None:
+    """List the pairs of 100,000 atoms again after one torsion has moved, on the tree and with cells."""
+    m = mol.peptide("A" * residues, phi=-1.2, psi=2.2)
+    spheres, q, seconds = mol.Repulsion(m), np.array(m.model.neutral), []
+    spheres.list_pairs(m.positions(q), q)
+    for k in range(20):
+        q = m.with_angles(q, {f"A/{residues // 2 + k}/phi": -1.18})
+        x, start = m.positions(q), time.thread_time()
+        spheres.list_pairs(x, q)
+        seconds.append(time.thread_time() - start)
+    start = time.thread_time()
+    spheres.list_pairs(x)
+    cells = 1e3 * (time.thread_time() - start)
+    print(f"{len(m.atoms):,} atoms, pairs again: {1e3 * min(seconds):.2f} ms on the tree, {cells:.0f} with cells")
+
+
 def main() -> None:
     """All figures."""
     m = mol.Molecule(with_hydrogens(adenylate_kinase("open"), 7.0, []), name="4AKE")
@@ -198,6 +214,7 @@ def main() -> None:
     trp_cage()
     drift()
     editing()
+    listing()
 
 
 if __name__ == "__main__":

@@ -116,6 +116,40 @@ def test_pairs_are_listed_again_when_atoms_have_moved(molecule, x):
         assert moving(scale * x)[0] == pytest.approx(mol.Repulsion(molecule)(scale * x)[0], rel=1e-12)
 
 
+def test_pairs_between_clusters_that_moved_are_all_pairs():
+    """Few joints move, or all, or the molecule as a whole; a fixed chain stays."""
+    both = [mol.peptide("GASPDKLW" * 3, phi=-1.1, psi=-0.7).atoms for _ in range(2)]
+    n, r = len(both[0]), len(both[0].chain)
+    atoms = mol.Atoms(
+        *(np.concatenate([getattr(a, name) for a in both]) for name in ("name", "element")),
+        np.concatenate([both[0].residue, both[1].residue + r]),
+        np.concatenate([both[0].positions, both[1].positions + [0.0, 0.9, 0.0]]),
+        np.concatenate([both[0].bonds, both[1].bonds + n]), np.repeat(["A", "B"], r),
+        *(np.concatenate([getattr(a, name) for a in both]) for name in ("number", "kind", "hetero", "b_factor")),
+    )  # fmt: skip
+    rng, far = np.random.default_rng(1), ~np.eye(2 * n, dtype=bool)
+    for k in range(2 * n):
+        edge = {k}
+        for _ in range(3):
+            edge |= {j for i in edge for j in atoms.neighbours[i]}
+        far[k, list(edge)] = False
+    for fixed in ([], ["B"]):
+        m = mol.Molecule(atoms, fixed=fixed)
+        repulsion, model, q = mol.Repulsion(m, scale=0.9), m.model, np.array(m.model.neutral)
+        i, j = np.nonzero(np.triu(far & (m.groups.group[:, None] != m.groups.group)))
+        reach, by_tree = 0.9 * (atoms.radii[i] + atoms.radii[j]), 0
+        for step in range(25):
+            v = np.where(rng.random(model.nv) < (1.0 if step % 8 == 7 else 0.02), rng.normal(size=model.nv), 0.0)
+            q = model.integrate(q, v)
+            x = m.positions(q)
+            u = np.maximum(1.0 - np.sum((x[i] - x[j]) ** 2, axis=1) / reach**2, 0.0)
+            expected = 250.0 * np.sum((reach * u) ** 2)
+            assert repulsion.add(x, np.zeros_like(x), q) == pytest.approx(expected, rel=1e-9)
+            clusters = len(set(repulsion._hierarchy.cluster.tolist()))
+            by_tree += step > 0 and 1 < clusters < 0.1 * len(m.groups.parent)
+        assert by_tree > 5
+
+
 def test_tables_are_read(molecule, tmp_path):
     file = tmp_path / "noe.tbl"
     file.write_text(

@@ -54,16 +54,17 @@ def test_the_log_determinant_and_its_gradient(peptide):
 
 
 def test_velocities_have_the_covariance_of_the_temperature(peptide):
-    from bough.compile.executions import bind_arrays
-    from bough.molecules.thermal import THERMAL_VELOCITIES
+    from bough.adaptive.compiled import compiled
+    from bough.molecules.fixman import sweep_work, thermal_velocities
 
-    model = peptide.model
+    model, work = peptide.model, sweep_work(peptide.model)
     q = model.random_configuration(np.random.default_rng(9))
-    draw = bind_arrays(THERMAL_VELOCITIES, (model.mechanism,), model.sizes, general=True).call
-    root = np.stack([draw(q, e)[0] for e in np.eye(model.nv)], axis=1)
+    root = np.zeros((model.nv, model.nv))
+    for e, column in zip(np.eye(model.nv), root, strict=True):
+        compiled(thermal_velocities)(model.mechanism, q, e, column, work)
     H = peptide.dynamics.mass_matrix(q)
-    np.testing.assert_allclose(root @ root.T @ H, np.eye(model.nv), atol=1e-8)
-    assert np.log(draw(q, np.zeros(model.nv))[1]).sum() == pytest.approx(np.linalg.slogdet(H)[1])
+    np.testing.assert_allclose(root.T @ root @ H, np.eye(model.nv), atol=1e-8)
+    assert np.log(work.D).sum() == pytest.approx(np.linalg.slogdet(H)[1])
 
 
 def test_every_joint_has_its_share_of_the_temperature(chain):

@@ -14,35 +14,37 @@ import numpy as np
 
 from bough.adaptive.compiled import compiled
 from bough.compile.kernel import loop_kernel
-from bough.compile.routine import scratch
-from bough.dynamics.aba import ABA, accelerate, eliminate, start_bodies
+from bough.dynamics.coriolis import cross_force
 from bough.dynamics.external import Points
-from bough.dynamics.kinematics import place_body
 from bough.dynamics.placements import place_points
 from bough.errors import NumericalError
-from bough.joints import Mechanism, along, integrate_joint, joint_motion
+from bough.joints import Mechanism, integrate_joint
 from bough.molecules.energy import AtomEnergy
+from bough.molecules.fixman import Sweep, draw_velocities, eliminate_joints, place_bodies, sweep_work
 from bough.molecules.minimizing import minimize
 from bough.molecules.repulsion import SKIN, Repulsion, Spheres, have_moved, list_pairs, repel
 from bough.molecules.restraints import Distances, Places, Planes, RestraintEnergy, Turns, restrain
 from bough.molecules.sampling import KB, Settings, langevin
-from bough.molecules.thermal import THERMAL_VELOCITIES, thermal_velocities
 from bough.molecules.trajectory import Trajectory
 from bough.spatial import (
     add6,
-    angular,
+    articulated_times,
     cross,
+    cross_motion,
+    dot6,
     get3,
     get6,
-    get9,
+    get10,
+    get21,
     get_tail,
     join,
-    linear,
     put6,
-    rotate_back,
+    rigid_times,
+    scale6,
     sub3,
+    sub6,
 )
-from bough.types import FloatArray, Rows, Scalar, Workspace
+from bough.types import FloatArray, Rows, Scalar
 
 if TYPE_CHECKING:
     from bough.molecules.molecule import Molecule
@@ -66,7 +68,6 @@ class Run(NamedTuple):
     x: FloatArray  # (atoms, 3)
     F: FloatArray  # (atoms, 3)
     e: FloatArray  # (baths, nv) normal numbers
-    D: FloatArray  # (nv,)
     order: FloatArray  # (6,) steps left, energy, code, share of v kept, sqrt(kT (1 - c^2)), dt
 
 
@@ -76,12 +77,11 @@ class Annealer:
     def __init__(self, molecule: Molecule, repulsion: Repulsion, restraints: RestraintEnergy) -> None:
         model, n = molecule.model, len(molecule.atoms)
         self.molecule, self.repulsion, self.restraints = molecule, repulsion, restraints
-        shared = replace(ABA, work={**ABA.work, **THERMAL_VELOCITIES.work, "P": "bodies 12", "f": "bodies 6"})
-        self._work = scratch(shared, model.sizes, float)
+        self._work = sweep_work(model)
         nv, nq = model.nv, model.nq
         self._run = Run(
             np.zeros(nq), np.zeros(nv), np.zeros(nv), np.zeros(nq), np.zeros((n, 3)),
-            np.zeros((n, 3)), np.zeros((1, nv)), np.zeros(nv), np.zeros(6),
+            np.zeros((n, 3)), np.zeros((1, nv)), np.zeros(6),
         )  # fmt: skip
 
     def run(
@@ -95,6 +95,7 @@ class Annealer:
         keep = math.exp(-settings.friction * dt * BATH)
         r.order[:] = steps, 0.0, FINE, keep, math.sqrt(KB * settings.temperature * (1.0 - keep * keep)), dt
         model, e = self.molecule.model, self.restraints
+        self.repulsion.listed_at = None
         while r.order[STEP] > 0:
             compiled(march)(
                 model.mechanism, self.molecule.points, self.repulsion.spheres, self.repulsion.listed_pairs,
@@ -112,17 +113,15 @@ class Annealer:
 @loop_kernel
 def march(
     m: Mechanism, points: Points, s: Spheres, pairs: Rows, d: Distances, t: Turns, p: Places, f: Planes, r: Run,
-    w: Workspace, cutoff: float,
+    w: Sweep, cutoff: float,
 ) -> None:  # fmt: skip
     """Steps until none is left, or pairs need more room."""
     dt = r.order[DT]
     while r.order[STEP] > 0.0:
-        joint_motion(m, r.q, w.X)
-        for i in range(len(m.parent)):
-            place_body(m, i, w)
+        place_bodies(m, r.q, w)
         place_points(points, r.x, w)
         left = int(r.order[STEP])
-        if s.pairs[0] == 0 or (left % LISTED == 0 and have_moved(s.listed, r.x, 0.5 * SKIN) == 1):
+        if s.pairs[0] < 0 or (left % LISTED == 0 and have_moved(s.listed, r.x, 0.5 * SKIN) == 1):
             count = list_pairs(s, pairs, r.x, cutoff)
             if count > len(pairs):
                 r.order[CODE] = FULL
@@ -131,16 +130,12 @@ def march(
             s.listed[0:] = r.x
         r.F[0:] = 0.0
         r.order[ENERGY] = repel(s, pairs, r.x, r.F) + restrain(d, t, p, f, r.x, r.F)
+        eliminate_joints(m, w)
         if left % BATH == 0:
-            thermal_velocities(m, r.q, r.e[left // BATH - 1], r.qdd, r.D, w)
+            draw_velocities(m, r.e[left // BATH - 1], r.qdd, w)
             for k in range(len(r.v)):
                 r.v[k] = r.order[KEEP] * r.v[k] + r.order[NOISE] * r.qdd[k]
-        start_bodies(m, r.v, w)
-        sum_forces(m, points, r, w)
-        for i in range(len(m.parent) - 1, -1, -1):
-            eliminate(m, i, w)
-        for i in range(len(m.parent)):
-            accelerate(m, i, r.qdd, w)
+        accelerate(m, points, r, w)
         if not drift(m, r, dt):
             r.order[CODE] = NO_NUMBER
             return
@@ -148,23 +143,41 @@ def march(
 
 
 @loop_kernel
-def sum_forces(m: Mechanism, points: Points, r: Run, w: Workspace) -> None:
-    """w.u: J' F, with moments about the world's origin, where atoms and bodies have their places."""
+def accelerate(m: Mechanism, points: Points, r: Run, w: Sweep) -> None:
+    """r.qdd (nv,) of the velocities r.v and the forces r.F on atoms, after `eliminate_joints`."""
+    origin = get_tail(w.P, 0)
     for i in range(len(m.parent)):
-        y = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        for j in range(points.first[i], points.first[i + 1]):
-            k = points.order[j]
-            force = get3(r.F, k)
-            y = add6(y, join(cross(get3(r.x, k), force), force))
-        put6(w.f, i, y)
-    for i in range(len(m.parent) - 1, -1, -1):
-        y, up = get6(w.f, i), m.parent[i]
-        R, force = get9(w.P, i), linear(y)
-        own = join(rotate_back(R, sub3(angular(y), cross(get_tail(w.P, i), force))), rotate_back(R, force))
+        v, own = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        if m.parent[i] >= 0:
+            v = get6(w.v, m.parent[i])
         for k in range(m.dof[i], m.dof[i + 1]):
-            w.u[k] = along(m, k, own)
+            own = add6(own, scale6(r.v[m.v_index[k]], get6(w.s, k)))
+        v = add6(v, own)
+        y = cross_force(v, rigid_times(get10(w.I, i), v))
+        for j in range(points.first[i], points.first[i + 1]):
+            a = points.order[j]
+            y = sub6(y, join(cross(sub3(get3(r.x, a), origin), get3(r.F, a)), get3(r.F, a)))
+        put6(w.v, i, v)
+        put6(w.c, i, cross_motion(v, own))
+        put6(w.pA, i, y)
+    for i in range(len(m.parent) - 1, -1, -1):
+        y, up = get6(w.pA, i), m.parent[i]
+        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
+            u = -dot6(get6(w.s, k), y)
+            y = add6(y, scale6(u, get6(w.W, k)))
+            w.u[k] = u / w.D[k]
         if up >= 0:
-            put6(w.f, up, add6(get6(w.f, up), y))
+            y = add6(y, articulated_times(get21(w.IA, i), get6(w.c, i)))
+            put6(w.pA, up, add6(get6(w.pA, up), y))
+    for i in range(len(m.parent)):
+        y = get6(w.c, i)
+        if m.parent[i] >= 0:
+            y = add6(y, get6(w.v, m.parent[i]))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            x = w.u[k] - dot6(get6(w.W, k), y)
+            r.qdd[m.v_index[k]] = x
+            y = add6(y, scale6(x, get6(w.s, k)))
+        put6(w.v, i, y)
 
 
 @loop_kernel

@@ -38,7 +38,7 @@ class TorsionEnergy:
         for term in self.terms:
             add = getattr(term, "add", None)
             if add is not None:
-                energy += add(x, F)
+                energy += add(x, F, q)
                 continue
             found: object = term(x)
             if not isinstance(found, tuple | list) or len(found) != 2:

@@ -1,9 +1,12 @@
-"""Fixman's potential kT/2 log det H and its gradient in O(n) (Fixman 1974; Jain 1997).
+"""Velocities of a temperature, and Fixman's potential kT/2 log det H with its gradient, both in O(n).
+
+The articulated-body sweep factors H^-1 = A' D^-1 A (Rodriguez, Jain & Kreutz-Delgado 1991), so A' D^-1/2 e has the
+covariance H^-1 where e are independent normal numbers. The product of all D is the determinant of H.
 
 Rigid groups have the density sqrt(det H) exp(-U/kT) in torsion space; flexible molecules, whose bonds and angles are
-stiff springs, have exp(-U/kT). Fixman's potential makes up for it. With spatial vectors at the world's origin, s_j the
-axis of joint j, p its parent, Ia_j what is left of the articulated inertia of its subtree when the joint gives way, and
-Omega_p = J_p H^-1 J_p',
+stiff springs, have exp(-U/kT). Fixman's potential (Fixman 1974; Jain 1997) makes up for it. With spatial vectors at the
+first body's origin along the world's axes, s_j the axis of joint j, p its parent, Ia_j what is left of the articulated
+inertia of its subtree when the joint gives way, and Omega_p = J_p H^-1 J_p',
 
     d log det H / dq_j = -2 tr(s_j x  Omega_p  Ia_j):
 
@@ -27,6 +30,7 @@ from bough.errors import ModelError
 from bough.joints import Mechanism, freedom, joint_motion
 from bough.model import Model
 from bough.spatial import (
+    add6,
     articulated,
     articulated_add,
     articulated_column,
@@ -42,24 +46,90 @@ from bough.spatial import (
     motion_in,
     outer,
     put6,
+    put10,
     put21,
     rigid_in,
     scale6,
+    sub3,
     sub6,
 )
 from bough.types import ArticulatedInertia, FloatArray, Motion, Rows, Scalar
 
 
-class FixmanWork(NamedTuple):
-    """Scratch of the sweep; symmetric matrices are packed as articulated inertias, at the world's origin."""
+class Sweep(NamedTuple):
+    """Scratch of the sweeps; symmetric matrices are packed as articulated inertias."""
 
     X: FloatArray  # (bodies, 12)
     P: FloatArray  # (bodies, 12) placements in the world
+    I: FloatArray  # (bodies, 10)
     IA: FloatArray  # (bodies, 21) articulated inertias, then Ia
     s: FloatArray  # (dofs, 6) axes
     W: FloatArray  # (dofs, 6)
     D: FloatArray  # (dofs,)
     Omega: FloatArray  # (bodies, 21)
+    v: FloatArray  # (bodies, 6) velocities, or accelerations
+    c: FloatArray  # (bodies, 6)
+    pA: FloatArray  # (bodies, 6) bias forces
+    u: FloatArray  # (dofs,)
+
+
+def sweep_work(model: Model) -> Sweep:
+    """Scratch for a model."""
+    n, k = len(model.mechanism.parent), len(model.mechanism.axis)
+    sizes = ((n, 12), (n, 12), (n, 10), (n, 21), (k, 6), (k, 6), (k,), (n, 21), (n, 6), (n, 6), (n, 6), (k,))
+    return Sweep(*map(np.zeros, sizes))
+
+
+@loop_kernel
+def place_bodies(m: Mechanism, q: Rows, w: Sweep) -> None:
+    """Place bodies, axes and inertias."""
+    joint_motion(m, q, w.X)
+    for i in range(len(m.parent)):
+        place_body(m, i, w)
+        R, p = get9(w.P, i), sub3(get_tail(w.P, i), get_tail(w.P, 0))
+        put10(w.I, i, rigid_in(R, p, get10(m.inertia, i)))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            put6(w.s, k, motion_in(R, p, freedom(m, k, 1.0)))
+
+
+@loop_kernel
+def eliminate_joints(m: Mechanism, w: Sweep) -> None:
+    """W, D and Ia of all joints."""
+    for i in range(len(m.parent)):
+        put21(w.IA, i, articulated(get10(w.I, i), 0.0))
+    for i in range(len(m.parent) - 1, -1, -1):
+        IA, p = get21(w.IA, i), m.parent[i]
+        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
+            U = articulated_times(IA, get6(w.s, k))
+            w.D[k] = dot6(U, get6(w.s, k))
+            W = scale6(1.0 / w.D[k], U)
+            IA = articulated_downdate(IA, W, U)
+            put6(w.W, k, W)
+        put21(w.IA, i, IA)
+        if p >= 0:
+            put21(w.IA, p, articulated_add(get21(w.IA, p), IA))
+
+
+@loop_kernel
+def draw_velocities(m: Mechanism, e: Rows, v: Rows, w: Sweep) -> None:
+    """v (nv,) = H^-1/2 e."""
+    for i in range(len(m.parent)):
+        a = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        if m.parent[i] >= 0:
+            a = get6(w.v, m.parent[i])
+        for k in range(m.dof[i], m.dof[i + 1]):
+            j = m.v_index[k]
+            v[j] = e[j] / math.sqrt(w.D[k]) - dot6(get6(w.W, k), a)
+            a = add6(a, scale6(v[j], get6(w.s, k)))
+        put6(w.v, i, a)
+
+
+@loop_kernel
+def thermal_velocities(m: Mechanism, q: Rows, e: Rows, v: Rows, w: Sweep) -> None:
+    """v (nv,) = H(q)^-1/2 e."""
+    place_bodies(m, q, w)
+    eliminate_joints(m, w)
+    draw_velocities(m, e, v, w)
 
 
 @explained
@@ -76,12 +146,7 @@ class LogDeterminant:
             raise ModelError(
                 "log det H: expected one degree of freedom a joint, but for roots; no mimic joints or rotors"
             )
-        n, k = len(m.parent), len(m.axis)
-        self.model = model
-        self._work = FixmanWork(
-            np.zeros((n, 12)), np.zeros((n, 12)), np.zeros((n, 21)), np.zeros((k, 6)), np.zeros((k, 6)), np.zeros(k),
-            np.zeros((n, 21)),
-        )  # fmt: skip
+        self.model, self._work = model, sweep_work(model)
 
     def __call__(self, q: FloatArray) -> tuple[float, FloatArray]:
         gradient = np.zeros(self.model.nv)
@@ -90,28 +155,13 @@ class LogDeterminant:
 
 
 @loop_kernel
-def log_determinant(m: Mechanism, q: Rows, gradient: Rows, w: FixmanWork) -> Scalar:
+def log_determinant(m: Mechanism, q: Rows, gradient: Rows, w: Sweep) -> Scalar:
     """log det H, and its gradient (nv,)."""
-    joint_motion(m, q, w.X)
-    for i in range(len(m.parent)):
-        place_body(m, i, w)
-        put21(w.IA, i, articulated(rigid_in(get9(w.P, i), get_tail(w.P, i), get10(m.inertia, i)), 0.0))
+    place_bodies(m, q, w)
+    eliminate_joints(m, w)
     value = 0.0
-    for i in range(len(m.parent) - 1, -1, -1):
-        IA, p = get21(w.IA, i), m.parent[i]
-        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
-            s = motion_in(get9(w.P, i), get_tail(w.P, i), freedom(m, k, 1.0))
-            U = articulated_times(IA, s)
-            D = dot6(U, s)
-            W = scale6(1.0 / D, U)
-            IA = articulated_downdate(IA, W, U)
-            put6(w.s, k, s)
-            put6(w.W, k, W)
-            w.D[k] = D
-            value += math.log(D)
-        put21(w.IA, i, IA)
-        if p >= 0:
-            put21(w.IA, p, articulated_add(get21(w.IA, p), IA))
+    for k in range(len(w.D)):
+        value += math.log(w.D[k])
     for i in range(len(m.parent)):
         p = m.parent[i]
         put21(w.Omega, i, get21(w.Omega, max(p, 0)))

@@ -17,12 +17,13 @@ import numpy as np
 from bough.compile.executions import bind_arrays
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.dynamics.coriolis import cross_force
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.kinematics import body_velocities
 from bough.errors import NumericalError
 from bough.joints import Mechanism, along, force_to_parent, joint_motion, motion_to_body
-from bough.spatial import add3, add6, angular, cross, get6, get10, join, linear, put6, rigid_times
-from bough.types import FloatArray, Force, Motion, Rows, Workspace
+from bough.spatial import add6, get6, get10, put6, rigid_times
+from bough.types import FloatArray, Rows, Workspace
 
 MOST_SWEEPS = 30
 MIXED = 5  # earlier sweeps from which the next velocity follows, where
@@ -47,19 +48,12 @@ def momenta(m: Mechanism, q: Rows, v: Rows, P: Rows, g: Rows, c: Rows, w: Worksp
         if up >= 0:
             V = motion_to_body(m, w.X, i, get6(w.v, up))
             put6(w.h, up, add6(get6(w.h, up), force_to_parent(m, w.X, i, y)))
-        rate = carried(V, y)
+        rate = cross_force(V, y)
         for k in range(m.dof[i], m.dof[i + 1]):
             j = m.v_index[k]
-            P[j], g[j], c[j] = along(m, k, y), along(m, k, rate), zero
+            P[j], g[j], c[j] = along(m, k, y), -along(m, k, rate), zero
             if is_free:
-                c[j] = along(m, k, carried(V, rate))
-
-
-@kernel
-def carried(v: Motion, f: Force) -> Force:
-    """(v x)' f: the rate of a constant momentum f, seen in a frame that moves with v."""
-    w, l, n, p = angular(v), linear(v), angular(f), linear(f)
-    return join(add3(cross(n, w), cross(p, l)), cross(p, w))
+                c[j] = along(m, k, cross_force(V, rate))
 
 
 MOMENTA = Routine(

@@ -128,6 +128,11 @@ class Molecule:
         return [self.model.body_names[k] for k in self._joint]
 
     @cached_property
+    def joint_places(self) -> IntArray:
+        """(groups,) the place in q of each torsion, -1 of roots."""
+        return np.where(self.groups.axis[:, 0] >= 0, self.model.joints.q[self._joint, 0], -1)
+
+    @cached_property
     def _torsions(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Groups that turn about a bond; four atoms that measure the turn; and that dihedral in the structure read."""
         turning = np.flatnonzero(self.groups.axis[:, 0] >= 0)

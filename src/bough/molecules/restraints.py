@@ -175,8 +175,8 @@ class RestraintEnergy:
         F = np.zeros_like(x)
         return self.add(x, F), F
 
-    def add(self, x: FloatArray, F: FloatArray) -> float:
-        """Add the forces to F, and return the energy."""
+    def add(self, x: FloatArray, F: FloatArray, q: FloatArray | None = None) -> float:
+        """Add the forces at x, whatever q is, to F, and return the energy."""
         return float(compiled(restrain)(self.distances, self.turns, self.places, self.planes, x, F))
 
     def violations(self, x: FloatArray) -> FloatArray:

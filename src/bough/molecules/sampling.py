@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.executions import bind_arrays
+from bough.adaptive.compiled import compiled
 from bough.errors import SettingError, ShapeError
 from bough.molecules.energy import AtomEnergy, TorsionEnergy
-from bough.molecules.fixman import LogDeterminant
+from bough.molecules.fixman import LogDeterminant, sweep_work, thermal_velocities
 from bough.molecules.flight import Flight
-from bough.molecules.thermal import THERMAL_VELOCITIES
 from bough.molecules.trajectory import Trajectory
 from bough.types import FloatArray
 
@@ -59,14 +58,14 @@ class Sampler:
         self.rng = np.random.default_rng(settings.seed)
         self.kT = KB * settings.temperature
         self.fixman = LogDeterminant(self.model) if settings.fixman else None
-        sizes = self.model.sizes
-        self.thermal = bind_arrays(THERMAL_VELOCITIES, (self.model.mechanism,), sizes, general=True).call
+        self._work = sweep_work(self.model)
         self.flight = Flight(molecule.dynamics)
 
     def velocities(self, q: FloatArray) -> FloatArray:
         """(nv,) drawn with covariance kT H^-1."""
-        v, _ = self.thermal(q, self.rng.normal(size=self.model.nv))
-        return np.asarray(math.sqrt(self.kT) * v)
+        v, e = np.empty(self.model.nv), self.rng.normal(size=self.model.nv)
+        compiled(thermal_velocities)(self.model.mechanism, q, e, v, self._work)
+        return math.sqrt(self.kT) * v
 
     def force(self, q: FloatArray) -> tuple[float, FloatArray]:
         """The potential energy, and the generalized forces; with Fixman's potential if it was chosen."""
