@@ -176,13 +176,28 @@ def probe(m: Mechanism) -> FloatArray:
 def measure_noise(tree: TreeEngine, plain: Engine, loads: Loads) -> Noise:
     """How wrong a tree is, beside plain solutions here and now; it must be up to date with `loads`. O(n).
 
-    First under the probe; then under the forces at hand, where rounding is large enough to depend on them. Where it is
-    not, simulations of one model and metric share what was found.
+    Under the probe, once for all simulations of one model and metric; then, where rounding is large enough to depend on
+    them, under the forces at hand.
     """
-    known, key = shared_by_simulations(tree.model), (*tree.named, tree.keeps)
-    if tree.named and key in known:
-        tree.noise = known[key]
-        return tree.noise
+    known, key = shared_by_simulations(tree.model), (*tree.named, tree.keeps, NOISE)
+    found = tree.probed or known.get(key)
+    if found is None:
+        found = _noise_under_probe(tree, plain)
+        plain.load(loads)
+    tree.probed = found
+    if tree.named:
+        known[key] = found
+    if found.depends_on_loads:
+        own = _noise_beside(tree, plain, loads)
+        if own is None:  # refused by whoever reads the accelerations
+            return tree.noise
+        found = own.merged(found if found.is_known else own)
+    tree.noise = found.merged(tree.noise) if tree.noise.is_known else found
+    return tree.noise
+
+
+def _noise_under_probe(tree: TreeEngine, plain: Engine) -> Noise:
+    """A measurement under other forces, which are taken away again; one without numbers is not known."""
     s, none = tree.shared, tree.no_forces
     kept = s.force.copy(), s.tau.copy()
     every = np.unique(tree.plan.leaf_up[: len(tree.plan.parent)]).astype(np.int64)
@@ -191,16 +206,7 @@ def measure_noise(tree: TreeEngine, plain: Engine, loads: Loads) -> Noise:
     found = _noise_beside(tree, plain, none) or Noise()
     s.force[:], s.tau[:] = kept
     tree.do(CHANGED, none, number=every)
-    plain.load(loads)
-    if found.depends_on_loads:
-        own = _noise_beside(tree, plain, loads)
-        if own is None:  # refused by whoever reads the accelerations
-            return tree.noise
-        found = own.merged(found if found.is_known else own)
-    tree.noise = found.merged(tree.noise) if tree.noise.is_known else found
-    if tree.named and not found.depends_on_loads:
-        known[key] = found
-    return tree.noise
+    return found
 
 
 def _noise_beside(tree: TreeEngine, plain: Engine, loads: Loads) -> Noise | None:
@@ -259,6 +265,7 @@ class TreeEngine:
         self._no_poses = np.zeros((0, 12))
         self._checked: Loads | None = None
         self.noise = Noise()
+        self.probed: Noise | None = None  # what was measured under the probe
         self.begun = 0  # orders that changed what is open
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.springs = no_springs(mechanism, shared)
