@@ -35,22 +35,20 @@ def progress_bar(title: str, total: int | None, shown: bool = True) -> Iterator[
 
 def _shown(title: str, total: int | None, taken: list[int], ended: Event) -> None:
     """In a thread of its own: waits, then draws ten times a second."""
-    if ended.wait(PATIENCE) or not _SCREEN.acquire(blocking=False):
+    if ended.wait(PATIENCE):
         return
-    try:
-        _drawn(title, total, taken, ended)
-    finally:
-        _SCREEN.release()
-
-
-def _drawn(title: str, total: int | None, taken: list[int], ended: Event) -> None:
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress
 
+    if not _SCREEN.acquire(blocking=False):
+        return
     columns = Progress.get_default_columns()
     counted = (*columns, MofNCompleteColumn()) if total is not None else columns
-    with Progress(*counted, console=Console(stderr=True), transient=total is None) as bar:
-        task = bar.add_task(title, total=total)
-        while not ended.wait(0.1):
+    try:
+        with Progress(*counted, console=Console(stderr=True), transient=total is None) as bar:
+            task = bar.add_task(title, total=total)
+            while not ended.wait(0.1):
+                bar.update(task, completed=taken[0])
             bar.update(task, completed=taken[0])
-        bar.update(task, completed=taken[0])
+    finally:
+        _SCREEN.release()

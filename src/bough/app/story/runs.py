@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,7 @@ DT, STEPS, EVERY = 2e-3, 750, 15
 FEET = ("lf_foot", "rf_foot", "lh_foot", "rh_foot")
 
 
-class Result(NamedTuple):
-    """A scene of the motion, and numbers about it."""
-
-    scene: Scene
-    numbers: dict[str, Any]
+Result = tuple[Scene, dict[str, Any]]  # the motion, and numbers about it
 
 
 def pull(joints: int = JOINTS) -> Result:
@@ -35,10 +31,8 @@ def pull(joints: int = JOINTS) -> Result:
     away = at - at.mean(axis=0)
     far = int(np.linalg.norm(away, axis=1).argmax())
     atom, force = model.body_names[far], PULL * away[far] / np.linalg.norm(away[far])
-    sim, full = (
-        adaptive.QuasiStatics(model, adaptive.energy(EPS), "adaptive"),
-        adaptive.QuasiStatics(model, method="aba"),
-    )
+    sim = adaptive.QuasiStatics(model, adaptive.energy(EPS), "adaptive")
+    full = adaptive.QuasiStatics(model, method="aba")
     for each in (sim, full):
         each.apply_force(atom, force)
         each.step(PULL_DT)  # the first step compiles
@@ -55,7 +49,7 @@ def pull(joints: int = JOINTS) -> Result:
     )  # fmt: skip
     slow = float(np.median([seconds(full.step, PULL_DT) for _ in range(FULL)]))
     numbers = {"joints": joints, "computed": float(computed.mean()), "seconds": float(np.median(times)), "full": slow}
-    return Result(shown, numbers)
+    return shown, numbers
 
 
 def fall(robots: int = ROBOTS) -> Result:
@@ -76,7 +70,7 @@ def fall(robots: int = ROBOTS) -> Result:
     one = scene(model, title=f"{robots:,} quadrupeds fall, {count} of them shown")
     all_shown = [one.playing(time, states[:, k]).moved((place[k % SIDE], place[k // SIDE], 0.0)) for k in range(count)]
     shown = replace(all_shown[0].beside(*all_shown[1:]), camera=(-0.8, 0.35))
-    return Result(shown, {"robots": robots, "seconds": float(np.median(times)), "residual": residual})
+    return shown, {"robots": robots, "seconds": float(np.median(times)), "residual": residual}
 
 
 def seconds(run: Any, *arguments: Any) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,13 +37,6 @@ class Pull(NamedTuple):
     target: FloatArray  # (3,)
 
 
-class Simulation(Protocol):
-    """What a run advances."""
-
-    def advance(self, q: FloatArray, pull: Pull | None, stiffness: float) -> tuple[FloatArray, Any, str]:
-        """The configuration a frame later, the bodies that are lit up or None, and the state in words."""
-
-
 class Settling:
     """Adaptive steps, as many as fit into a moment."""
 
@@ -52,7 +45,7 @@ class Settling:
         self.sim, self.number = QuasiStatics(run.model, energy(run.eps.value), "adaptive"), -1
 
     def advance(self, q: FloatArray, pull: Pull | None, stiffness: float) -> tuple[FloatArray, Any, str]:
-        """A few steps with the error and the gravity of the controls."""
+        """A few steps: the configuration after them, the bodies that are lit up or None, and the state in words."""
         sim, run = self.sim, self.run
         if not np.array_equal(q, sim.configuration):  # a slider moved
             sim.configuration = q
@@ -121,7 +114,7 @@ class Run:
         self.server, self.stage, self.draw = server, stage, show
         self.model, self.names = stage.scene.model, stage.scene.labels()
         self.contacts = contacts or contacts_of(stage)
-        self.sim: Simulation | None = None
+        self.sim: Settling | Moving | None = None
         self.pull: Pull | None = None
         self.lock, self.over = threading.Lock(), threading.Event()
         self._controls(server.gui)
