@@ -7,9 +7,8 @@ import numpy as np
 from bough.compile.executions import bind_arrays
 from bough.compile.kernel import loop_kernel
 from bough.compile.routine import Routine, interpret
-from bough.simulate.cone import SWEEP_WORK, laws, start_sweeps
+from bough.simulate.cone import STICKING_WORK, SWEEP_WORK, laws, solve_sticking, start_sweeps
 from bough.simulate.newton import NEWTON_WORK, solve_impulses
-from bough.simulate.sticking import STICKING_WORK, solve_sticking
 
 
 @loop_kernel

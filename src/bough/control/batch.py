@@ -22,7 +22,7 @@ from bough.compile.scalar import larger
 from bough.control.interior_point import FIRST_STATE, INTERIOR_POINT, MEASURED, NEXT_STATE, Blocks, Tuning
 from bough.control.layout import Layout
 from bough.control.limits import AccelerationBounds
-from bough.control.requirements import Priority
+from bough.control.references import Priority
 from bough.joints import Mechanism, difference_joint
 from bough.opspace import AimSet, TaskSet
 from bough.opspace.methods import Prepared

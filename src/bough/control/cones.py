@@ -14,6 +14,7 @@ import numpy as np
 from bough.control.contacts import Contact, Loop
 from bough.control.program import Constraints
 from bough.errors import OptionError, required
+from bough.model import Sole
 from bough.types import FloatArray
 
 SOLVER = "clarabel"
@@ -42,25 +43,16 @@ def cone_set(contacts: tuple[Contact | Loop, ...]) -> ConeSet:
     friction: list[float] = []
     first = 0
     for contact in contacts:
-        for corner in _corners(contact):
+        corners = Sole(contact.frame, contact.size).corners if isinstance(contact, Contact) else ()
+        for x, y, z in corners:
             block = np.zeros((rows, 3))
             block[first : first + 3] = np.eye(3)
             if contact.rows == 6:  # moments about the contact's point
-                x, y, z = corner
                 block[first + 3 : first + 6] = [[0, -z, y], [z, 0, -x], [-y, x, 0]]
             blocks.append(block)
-            friction.append(contact.friction if isinstance(contact, Contact) else 0.0)
+        friction += [contact.friction] * len(corners) if isinstance(contact, Contact) else []
         first += contact.rows
     return ConeSet(np.hstack(blocks) if blocks else np.zeros((rows, 0)), np.array(friction))
-
-
-def _corners(contact: Contact | Loop) -> list[tuple[float, float, float]]:
-    if isinstance(contact, Loop):
-        return []
-    if contact.size is None:
-        return [(0.0, 0.0, 0.0)]
-    X, Y = contact.size[0] / 2, contact.size[1] / 2
-    return [(a * X, b * Y, 0.0) for a in (-1, 1) for b in (-1, 1)]
 
 
 def minimise_in_cones(P: FloatArray, c: FloatArray, s: Constraints, cones: ConeSet, nv: int) -> FloatArray | None:
@@ -80,7 +72,8 @@ def minimise_in_cones(P: FloatArray, c: FloatArray, s: Constraints, cones: ConeS
     cone = np.zeros((3 * points, n + 3 * points))
     for k, mu in enumerate(cones.friction):
         cone[3 * k, n + 3 * k + 2], cone[3 * k + 1, n + 3 * k], cone[3 * k + 2, n + 3 * k + 1] = -mu, -1.0, -1.0
-    A = sparse.csc_matrix(np.concatenate([_padded(s.A, 3 * points), joined, _padded(below, 3 * points), cone]))
+    more = ((0, 0), (0, 3 * points))
+    A = sparse.csc_matrix(np.concatenate([np.pad(s.A, more), joined, np.pad(below, more), cone]))
     b = np.concatenate([s.b, np.zeros(len(held)), ends, np.zeros(3 * points)])
     kinds: list[Any] = [clarabel.ZeroConeT(len(s.b) + len(held)), clarabel.NonnegativeConeT(len(ends))]
     kinds += [clarabel.SecondOrderConeT(3)] * points
@@ -91,7 +84,3 @@ def minimise_in_cones(P: FloatArray, c: FloatArray, s: Constraints, cones: ConeS
     if str(found.status) not in ("Solved", "AlmostSolved"):
         return None
     return np.asarray(found.x, float)[:n]
-
-
-def _padded(A: FloatArray, columns: int) -> FloatArray:
-    return np.hstack([A, np.zeros((len(A), columns))])

@@ -120,7 +120,10 @@ def factorize(t: Tuning, K: Rows, U: Rows, V: Rows, inverse: Rows) -> None:
                 x, y = x - U[k] * K[j, k], y - V[k] * K[j, k]
             U[j], V[j] = x, y
         finish_row(t, i, K, U, inverse)
-        finish_pair(i, K, V)
+        y = K[i + 1, i]
+        for k in range(i):
+            y = y - V[k] * K[i, k]
+        V[i] = y
         finish_row(t, i + 1, K, V, inverse)
     for i in range(n // 2 * 2, n):  # the last of an odd number
         for j in range(i):
@@ -140,15 +143,6 @@ def finish_row(t: Tuning, i: int, K: Rows, U: Rows, inverse: Rows) -> None:
         d = d - U[j] * x
         K[i, j] = x
     inverse[i] = t.one[0] / d
-
-
-@kernel
-def finish_pair(i: int, K: Rows, V: Rows) -> None:
-    """V_i of row i + 1, whose column i waits for row i."""
-    x = K[i + 1, i]
-    for k in range(i):
-        x = x - V[k] * K[i, k]
-    V[i] = x
 
 
 @kernel
@@ -438,30 +432,10 @@ def put_state(p: Blocks, t: Tuning, state: Rows, w: Workspace) -> None:
                     state[2, r], state[4, r] = w.sl[r], w.ll[r]
 
 
-ROWS = (
-    "weight",
-    "h",
-    "g",
-    "y",
-    "ru",
-    "rl",
-    "su",
-    "sl",
-    "lu",
-    "ll",
-    "wu",
-    "wl",
-    "hu",
-    "hl",
-    "lu_inv",
-    "ll_inv",
-    "su_inv",
-    "sl_inv",
-)
-CHANGES = ("dsu", "dsl", "dlu", "dll", "cu", "cl")
+SIDES = [name + side for name in ("r", "s", "l", "w", "h", "ds", "dl", "c") for side in ("u", "l")]
 INPUTS = {"a": "numbers", "low": "rows", "high": "rows", "ease": "rows", "d": "n", "z": "n"}
 WORK = (
-    {name: "rows" for name in (*ROWS, *CHANGES)}
+    {name: "rows" for name in ("weight", "h", "g", "y", *SIDES, "su_inv", "sl_inv", "lu_inv", "ll_inv")}
     | {name: "n" for name in ("dx", "slope", "U", "V", "inverse")}
     | {"K": "n n", "K0": "n n", "u": "widest"}
 )

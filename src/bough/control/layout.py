@@ -114,9 +114,7 @@ class Layout:
 
     def with_all(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
         """The same constraints with torque limits, and with pyramids for the cones that they are without."""
-        return self._with_pyramids(self.with_torques(s, D, C))
-
-    def _with_pyramids(self, s: Constraints) -> Constraints:
+        s = self.with_torques(s, D, C)
         if self.pyramids is None:
             return s
         G, names = self.pyramids

@@ -16,8 +16,7 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.control.actuation import MotorSpace, check_contacts, undriven
 from bough.control.limits import LimitMonitor, LimitReport
-from bough.control.references import Gains, Reference
-from bough.control.requirements import gains_of
+from bough.control.references import Gains, Reference, gains_of
 from bough.errors import TaskError
 from bough.opspace import Hierarchy, OperationalSpace, Tracker
 from bough.types import FloatArray

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -25,18 +25,19 @@ from bough.control.contacts import Contact, Loop
 from bough.control.layout import Layout
 from bough.control.limits import AccelerationBounds
 from bough.control.program import Constraints, chosen_solver, minimise, softened
-from bough.control.references import FASTEST, ControllerState, Gains, ReferenceSet, put_target
-from bough.control.requirements import (
-    Cone,
+from bough.control.references import (
+    FASTEST,
+    ControllerState,
+    Gains,
+    ReferenceSet,
     check_flight,
     check_gains,
-    checked_cone,
     checked_tasks,
-    configuration,
     gains_of,
     priorities_of,
-)
-from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError
+    put_target,
+)  # fmt: skip
+from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError, unknown_option
 from bough.model import Model
 from bough.opspace import AimSet, Task, TaskSet, closure_targets, closure_tasks
 from bough.opspace.methods import Prepared
@@ -62,6 +63,7 @@ class WholeBodyCommand(NamedTuple):
     residual: Any = 0.0  # () the largest violation of a constraint, also of those that gave way: N, N m, m/s^2, rad/s^2
 
 
+Cone: TypeAlias = Literal["pyramid", "second_order"]
 Held: TypeAlias = Iterable[str] | Iterable[Iterable[str]] | None
 POSTURE_WEIGHT, LESS, FORCE_WEIGHT = 1e-4, 1e-3, 1e-8  # beside tasks of weight 1; less while others follow
 STEADY = 1e-5  # price of forces that change, where a solver finds no answer that is there
@@ -113,8 +115,12 @@ class WholeBody:
             odd = [name for name in given if name not in names]
             if odd:
                 raise TaskError(f"{odd[0]!r} is none of the tasks {', '.join(map(repr, names))}")
-        self.posture = None if posture is None else configuration(model, posture)
-        self.posture_gains, self.cone, self.general = posture_gains, checked_cone(cone), general
+        self.posture = None if posture is None else np.asarray(posture, float)
+        if self.posture is not None and (self.posture.shape != (model.nq,) or not np.isfinite(self.posture).all()):
+            raise ShapeError(f"posture is a finite configuration ({model.nq},), got shape {self.posture.shape}")
+        if cone not in get_args(Cone):
+            raise unknown_option(f"cone is 'pyramid' or 'second_order', got {cone!r}", cone, get_args(Cone))
+        self.posture_gains, self.cone, self.general = posture_gains, cone, general
         self.solver = cone_solver(solver) if cone == "second_order" else chosen_solver(solver)
         self._namer = chosen_solver(None) if cone == "second_order" else self.solver  # of conflicts
         self.bounds = AccelerationBounds(model, dt, horizon)
@@ -195,8 +201,13 @@ class WholeBody:
             for k in rows.tolist():
                 with suppress(NumericalError, NonFiniteError, UnsolvedError):
                     one = self._command(k, t, q[k], v[k], layout)
-                    put_row(whole, k, one)
                     conflicts[k], status[k] = one.conflicts, OK if one.success else UNMET
+                    pairs = (whole.forces, one.forces), (whole.error, one.error), (whole.missed, one.missed)
+                    for mine, own in pairs:
+                        for name, x in own.items():
+                            mine[name][k] = x
+                    whole.tau[k], whole.qdd[k] = one.tau, one.qdd
+                    whole.success[k], whole.residual[k] = one.success, one.residual
         return whole._replace(conflicts=tuple(conflicts)), status
 
     def _no_commands(self, layouts: list[Layout]) -> WholeBodyCommand:
@@ -420,7 +431,7 @@ class WholeBody:
 
     def _hold(self, layout: Layout, rows: IntArray, q: FloatArray) -> None:
         """Contacts that are new hold where they are now, at q (rows, nq); those that are gone are forgotten."""
-        state, held = self._state, self._mask(layout)
+        state, held = self._state, np.array([held.name in layout.names for held in self.held], bool)
         made = state.made[rows]
         if (made == held).all():
             return
@@ -431,17 +442,9 @@ class WholeBody:
                 target[:] = state.target[rows[new], state.place[contact.name]]
                 put_target(target, contact.placements(self._dynamics, q[new]))
             else:
-                target[:] = self.aims.target(contact.name, self._closed[contact.name], state.goal)[0]
+                target[:] = self.aims.target(contact.name, closure_targets(self.model)[contact.name], state.goal)[0]
             state.target[rows[new], state.place[contact.name]] = target
         state.made[rows] = held
-
-    def _mask(self, layout: Layout) -> Any:
-        """(held,) which contacts and loops hold."""
-        return np.array([held.name in layout.names for held in self.held], bool)
-
-    @cached_property
-    def _closed(self) -> dict[str, Any]:
-        return closure_targets(self.model)
 
     def _layouts_of(self, contacts: Held, batch: int) -> list[Layout]:
         """A layout for each row."""
@@ -453,27 +456,16 @@ class WholeBody:
                 return [self._layout(each) for each in contacts]
         return [self._layout(contacts)] * batch
 
-    @cached_property
-    def _all_held(self) -> Layout:
-        return self._layout([contact.frame for contact in self.contacts])
-
-    def _layout(self, contacts: Any) -> Layout:
-        if contacts is None:
-            return self._all_held
-        chosen = self._named(contacts)
-        held: tuple[Contact | Loop, ...] = (*chosen, *self.loops)
+    def _layout(self, frames: Any) -> Layout:
+        known = [contact.frame for contact in self.contacts]
+        chosen = set(known) if frames is None else {frames} if isinstance(frames, str) else set(frames)
+        if odd := chosen - set(known):
+            raise TaskError(f"{sorted(odd)[0]!r} is none of the contacts {', '.join(map(repr, known))}")
+        held = tuple(x for x in self.held if isinstance(x, Loop) or x.frame in chosen)
         key = tuple(contact.name for contact in held)
         if key not in self._layouts:
             self._layouts[key] = Layout(self.tasks, held, self.bounds, self.cone == "second_order")
         return self._layouts[key]
-
-    def _named(self, frames: Iterable[str]) -> tuple[Contact, ...]:
-        chosen = {frames} if isinstance(frames, str) else set(frames)
-        odd = chosen - {contact.frame for contact in self.contacts}
-        if odd:
-            known = ", ".join(repr(contact.frame) for contact in self.contacts)
-            raise TaskError(f"{sorted(odd)[0]!r} is none of the contacts {known}")
-        return tuple(contact for contact in self.contacts if contact.frame in chosen)
 
     @cached_property
     def _dynamics(self) -> Any:
@@ -487,14 +479,6 @@ class WholeBody:
         tasks = self.tasks
         constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays)
         return Prepared(WHOLE, constants, tasks.sizes | {"aims": self.aims.size}).bind(tasks, self.general)
-
-
-def put_row(whole: WholeBodyCommand, k: int, one: WholeBodyCommand) -> None:
-    """Write one command as row k of others."""
-    whole.tau[k], whole.qdd[k], whole.success[k], whole.residual[k] = one.tau, one.qdd, one.success, one.residual
-    for rows, own in ((whole.forces, one.forces), (whole.error, one.error), (whole.missed, one.missed)):
-        for name, x in own.items():
-            rows[name][k] = x
 
 
 def _numbers(name: str, given: Any) -> FloatArray:

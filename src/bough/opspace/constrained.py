@@ -24,7 +24,7 @@ from bough.compile.settings import on_threads
 from bough.errors import ModelError, ShapeError, TaskError
 from bough.model import Model
 from bough.opspace.arrays import PRECISIONS
-from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Derived
+from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Derived, Implicit
 from bough.opspace.functions import by_rows
 from bough.opspace.loops import held_constants, held_tasks, with_closures
 from bough.opspace.methods import Prepared
@@ -125,13 +125,9 @@ class ConstrainedDynamics:
         more = (target, proximal) if self.stabilise is None else (target, damping, proximal)
         found, status = self._held[q.itemsize].with_status(q, v, tau, *more, threads=threads, **given)
         qdd, force, residual = found
-        return self._judged(Constrained(qdd, force[..., : self.tasks.size], residual[..., 0]), status)
-
-    def _judged(self, found: Constrained, status: Any) -> tuple[Constrained, RealArray]:
-        """Rows that are not met are no good, either."""
-        size = np.maximum(1.0, np.abs(found.qdd).max(axis=-1))
-        unmet = found.residual > UNMET_SHARE[found.qdd.dtype.itemsize] * size
-        return found, np.where((status == OK) & unmet, UNMET, status)
+        unmet = residual[..., 0] > UNMET_SHARE[qdd.dtype.itemsize] * np.maximum(1.0, np.abs(qdd).max(axis=-1))
+        status = np.where((status == OK) & unmet, UNMET, status)
+        return Constrained(qdd, force[..., : self.tasks.size], residual[..., 0]), status
 
     def derivatives(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
@@ -144,7 +140,7 @@ class ConstrainedDynamics:
         are too large; `gap` is taken as constant, here and below.
         """
         with on_threads(threads):
-            return self._derived.jacobians(self._derived.at((q, v, tau), acceleration, gap, given), given)
+            return self._derived.jacobians(Implicit(self, (q, v, tau), (acceleration, gap), given), given)
 
     def jvp(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
@@ -153,7 +149,7 @@ class ConstrainedDynamics:
     ) -> ConstrainedRates:  # fmt: skip
         """The rates of qdd and of the constraint forces as inputs, named as in `vjp`, move along directions."""
         with on_threads(threads):
-            return self._derived.jvp(self._derived.at((q, v, tau), acceleration, gap, given), along, given)
+            return self._derived.jvp(Implicit(self, (q, v, tau), (acceleration, gap), given), along, given)
 
     def vjp(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
@@ -164,10 +160,8 @@ class ConstrainedDynamics:
 
         And by the space's inputs. `qdd` (nv,) and `force` (m,) are weights. One solve, far cheaper than `derivatives`.
         """
-        if qdd is None and force is None:
-            raise TaskError("vjp needs weights: qdd=, force= or both")
         with on_threads(threads):
-            return self._derived.vjp(self._derived.at((q, v, tau), acceleration, gap, given), (qdd, force), given)
+            return self._derived.vjp(Implicit(self, (q, v, tau), (acceleration, gap), given), (qdd, force), given)
 
     def hvp(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
@@ -178,11 +172,9 @@ class ConstrainedDynamics:
 
         Refused where rows are redundant.
         """
-        if qdd is None and force is None:
-            raise TaskError("hvp needs weights: qdd=, force= or both")
         with on_threads(threads):
-            system = self._derived.at((q, v, tau), acceleration, gap, given)
-            return self._derived.hvp(system, (qdd, force), along, given)
+            at = Implicit(self, (q, v, tau), (acceleration, gap), given)
+            return self._derived.hvp(at, (qdd, force), along, given)
 
     def impact(
         self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0, *, threads: int | None = None, **given: Any

@@ -11,7 +11,7 @@ The derivatives of r are taken on its graph; the system is solved through H^-1 a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,10 +96,6 @@ class Derived:
         self.parameters = held.space.parameters
         self.damping = np.array([0.0 if held.stabilise is None else 2.0 / held.stabilise])
 
-    def at(self, state: Sequence[Any], acceleration: Any, gap: Any, given: Given) -> Implicit:
-        """The system at the motion of a state (q, v, tau)."""
-        return Implicit(self.held, state, (acceleration, gap), given)
-
     def jacobians(self, system: Implicit, given: Given) -> ConstrainedDerivatives:
         """All derivatives: the gradient of each result, side by side."""
         n = self.nv
@@ -138,11 +134,9 @@ class Derived:
 
     def vjp(self, system: Implicit, weights: tuple[Any, Any], given: Given) -> dict[str, Array]:
         """The gradient of a weighted sum of accelerations and forces by each input."""
-        shapes = [x.shape for x in system.rows[2:]]
-        x, y = (_weight(f"weight {name}", w, s) for name, w, s in zip(("qdd", "force"), weights, shapes, strict=True))
+        tau, acceleration = self._weighed("vjp", system, weights)
         if system.is_redundant and weights[1] is not None:
             raise TaskError("rows are redundant here: which forces are least changes with q, and has no derivative")
-        tau, acceleration = (x[..., 0] for x in system.solve_transposed(x[..., None], y[..., None]))
         by_q, by_v, *rest = self._pulled.call(*system.rows, self.damping, *self._values(given), -tau, -acceleration)
         by = zip(
             ("q", "v", "tau", "acceleration", *self.parameters.own), (by_q, by_v, tau, acceleration, *rest), strict=True
@@ -154,11 +148,10 @@ class Derived:
     ) -> dict[str, Array]:
         """The rate of that gradient along directions. With r weighed by x the gradient is r_x' x, where r_y' x = -w for
         y = (qdd, f): as r_x and r_y change by h, x changes by what solves r_y' dx = -h_y."""
-        shapes, moved = [x.shape for x in system.rows[2:]], self.jvp(system, along, given)
+        tau, acceleration = self._weighed("hvp", system, weights)
+        moved = self.jvp(system, along, given)
         if moved.force is None:
             raise TaskError("rows are redundant here: only accelerations have derivatives, and only first ones")
-        x, y = (_weight(f"weight {n}", w, s)[..., None] for n, w, s in zip(MOTION, weights, shapes, strict=True))
-        tau, acceleration = (x[..., 0] for x in system.solve_transposed(x, y))
         own = {"q": system.rows[1], "v": system.rows[1]} | self.parameters.own
         ways = {name: _weight(f"direction of {name}", along.get(name), x.shape) for name, x in own.items()}
         ways = {"q": ways.pop("q"), "v": ways.pop("v"), "qdd": moved.qdd, "force": moved.force} | ways
@@ -173,6 +166,14 @@ class Derived:
         }
         by |= {"tau": tau, "acceleration": acceleration}
         return {name: x.astype(system.dtype, copy=False) for name, x in by.items()}
+
+    def _weighed(self, name: str, system: Implicit, weights: tuple[Any, Any]) -> Iterator[Array]:
+        """The weights of tau and of prescribed accelerations, from those of qdd and of forces."""
+        if weights[0] is None and weights[1] is None:
+            raise TaskError(f"{name} needs weights: qdd=, force= or both")
+        shapes = [x.shape for x in system.rows[2:]]
+        x, y = (_weight(f"weight {n}", w, s)[..., None] for n, w, s in zip(MOTION, weights, shapes, strict=True))
+        return (z[..., 0] for z in system.solve_transposed(x, y))
 
     def _values(self, given: Given) -> list[Any]:
         """The parameters in order, the model's own where none are given."""

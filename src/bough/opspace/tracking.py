@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from bough.opspace.space import OperationalSpace
-from bough.opspace.tasks import Task
 from bough.types import FloatArray
 
 
@@ -25,10 +24,6 @@ class Tracker:
         """The position of every task that has one, by name."""
         return {task.name: task.position(self.dynamics, q) for task in self.space.tasks.tasks if task.has_position}
 
-    def position(self, task: Task, q: Any) -> Any:
-        """Where one task is."""
-        return task.position(self.dynamics, q)
-
     def errors(self, q: Any, targets: Mapping[str, Any]) -> FloatArray:
         """Target less position of all rows (m,), in the rows' own axes; zero for tasks without a target."""
         error = np.zeros(self.space.tasks.size)
@@ -37,7 +32,3 @@ class Tracker:
             if target is not None:
                 error[self.space.tasks.slices[task.name]] = task.error(self.dynamics, q, target)
         return error
-
-    def error(self, task: Task, q: Any, target: Any) -> FloatArray:
-        """Target less position of the rows of one task."""
-        return task.error(self.dynamics, q, target)

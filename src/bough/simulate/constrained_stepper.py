@@ -120,6 +120,7 @@ class ConstrainedStepper:
         servo: bool = False,
         motion: PrescribedMotion | None = None,
         planes: bool = False,
+        integrator: Integrator = "semi_implicit_euler",
     ) -> None:
         self.dynamics, self.model, self.strict = dynamics, dynamics.model, strict
         self.coordinates, prescribed = (motion.coordinates, motion.dofs) if motion else ([], [])
@@ -141,6 +142,8 @@ class ConstrainedStepper:
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
         # impulses from which the next step's are sought, and where contacts slipped
         self._last, self._slid = np.zeros((0, self.kernels.width)), np.ones(0, bool)
+        smooth = integrator != "semi_implicit_euler"
+        self._smooth = SmoothStep(dynamics, self.loops, integrator, off, servo) if smooth else None
 
     def _straight(self, setting: Setting) -> set[int]:
         """Ways whose straight-line kernels are worth compiling."""
@@ -190,6 +193,10 @@ class ConstrainedStepper:
         axes = ground[0].reshape(len(Q), self.count, 3, 3) if ground else self.space.axes
         of_contacts = self._last[:, len(self.kernels.joints) : self.kernels.width].reshape(len(Q), self.count, 3)
         self._pushed = of_contacts, axes, dt
+        acts: Any = self.impulses.any(axis=1, keepdims=True) if self._smooth else True
+        if self._smooth and not acts.all():
+            moved = self._smooth(Q, V, dt, (now.tau, *drawn))
+            q_after, v_after = np.where(acts, q_after, moved[0]), np.where(acts, v_after, moved[1])
         return (q_after[0], v_after[0]) if q.ndim == 1 else (q_after, v_after)
 
     # Ways
@@ -358,41 +365,31 @@ class ConstrainedStepper:
         return found
 
 
-class ProjectedStepper:
-    """Steps by an integrator of higher order, of a model whose loops and mimic joints `stepper` constrains."""
+class SmoothStep:
+    """Steps by an integrator of higher order, in which no stop and no friction acts, projected onto the loops."""
 
-    def __init__(self, stepper: ConstrainedStepper, integrator: Integrator, without: Any, servo: bool) -> None:
-        self.stepper, self.model, self.integrator = stepper, stepper.model, integrator
-        self.motion = ConstrainedDynamics(stepper.loops.space) if stepper.loops else None
+    def __init__(
+        self, dynamics: Dynamics, loops: Loops | None, integrator: Integrator, without: Any, servo: bool
+    ) -> None:
+        self.dynamics, self.model, self.loops, self.integrator = dynamics, dynamics.model, loops, integrator
+        self.motion = ConstrainedDynamics(loops.space) if loops else None
         routine = LAW_FORCES if servo else LAW_FORCES.without("target", "kp", "kd")
-        self._forces = bind(routine, self.model, *joint_laws(self.model, without), general=stepper.dynamics.general)
+        self._forces = bind(routine, self.model, *joint_laws(self.model, without), general=dynamics.general)
 
-    def advance(
-        self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float, *, servo: tuple[FloatArray, ...] = ()
-    ) -> tuple[FloatArray, FloatArray]:
-        """The state after dt."""
-        Q, V = np.atleast_2d(q), np.atleast_2d(v)
-        T, *drawn = (np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in (tau, *servo))
-        exact = self.stepper.advance(Q, V, T, dt, servo=tuple(drawn))
-        acts = np.abs(self.stepper.impulses).max(axis=1, initial=0.0) > 0.0
-        if not acts.all():
-            moved = self._smooth(Q, V, dt, (T, *drawn))
-            exact = np.where(acts[:, None], exact[0], moved[0]), np.where(acts[:, None], exact[1], moved[1])
-        return (exact[0][0], exact[1][0]) if q.ndim == 1 else exact
-
-    def _smooth(self, q: FloatArray, v: FloatArray, dt: float, drives: tuple[FloatArray, ...]) -> Any:
+    def __call__(self, q: FloatArray, v: FloatArray, dt: float, drives: tuple[FloatArray, ...]) -> Any:
+        """States (batch, ...) after dt, under tau and what servos take."""
         with np.errstate(over="ignore", invalid="ignore"):
             law = partial(self._acceleration, drives)
             q, v = step_by_acceleration(self.model, self.integrator, law, q, v, dt)
-        if self.stepper.loops is None or self.motion is None:
+        if self.loops is None or self.motion is None:
             return q, v
-        q = self.stepper.loops.onto(q)
+        q = self.loops.onto(q)
         return q, self.motion.impact(q, v).v
 
     def _acceleration(self, drives: tuple[FloatArray, ...], q: FloatArray, v: FloatArray) -> FloatArray:
         tau = self._forces.call(q, v, *drives)
         if self.motion is None:
-            return np.asarray(self.stepper.dynamics.forward_dynamics(q, v, tau))
+            return np.asarray(self.dynamics.forward_dynamics(q, v, tau))
         found = self.motion(q, v, tau)
         size = np.maximum(1.0, np.abs(found.qdd).max(axis=-1))
         if not (found.residual <= UNMET * size).all():

@@ -12,7 +12,7 @@ Neither contacts nor stops can raise the kinetic energy: zero is always an allow
 sliding. What curved paths leave behind is corrected by moves that touch no velocity: loops by a Gauss-Newton step;
 points in the ground by lifting them (`lift`), only as high as the energy pays for that contacts have just taken out.
 
-`contact_step` is straight-line: it tries one way to the impulses (`sticking`, or a fixed number of sweeps), and
+`contact_step` is straight-line: it tries one way to the impulses (`solve_sticking`, or a fixed number of sweeps), and
 `report` says whether it found them. Where the number of sweeps is the user's, it lifts points, too (`push_out`), and is
 all of a step, on a CPU or a GPU; where other stops push than `start` says, it is to be repeated from `lam`. `row_step`
 is the same step in general code, where solver and active set go on until all laws hold.
@@ -45,9 +45,17 @@ from bough.opspace.sweeps.jacobian import (
     solve_rows_unit,
 )
 from bough.opspace.sweeps.wrenches import Seeds, place_bodies
-from bough.simulate.cone import SWEEP_WORK, Laws, slipping, start_sweeps, sweep
+from bough.simulate.cone import (
+    STICKING_WORK,
+    SWEEP_WORK,
+    Laws,
+    slipping,
+    solve_sticking,
+    start_sweeps,
+    sweep,
+    velocities,
+)
 from bough.simulate.newton import NEWTON_WORK, solve_impulses
-from bough.simulate.sticking import STICKING_WORK, solve_sticking, velocities
 from bough.simulate.stops import (
     STOP_WORK,
     Stops,

@@ -107,14 +107,6 @@ class ContactPoint(NamedTuple):
     radius: float = 0.0
 
 
-class HasSole(Protocol):
-    """Something that presses with a sole, such as a contact of a controller."""
-
-    @property
-    def sole(self) -> Sole:
-        """The rectangle or point that touches."""
-
-
 @explained
 @dataclass(frozen=True)
 class Contacts:
@@ -157,7 +149,7 @@ class Contacts:
     @staticmethod
     def from_soles(
         model: Model,
-        soles: Iterable[str | Sole | HasSole],
+        soles: Iterable[Any],
         size: tuple[float, float] | None = None,
         point: tuple[float, float, float] = (0.0, 0.0, 0.0),
         **options: Any,

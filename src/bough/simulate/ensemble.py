@@ -19,7 +19,7 @@ from bough.dynamics.parameters import Parameters, check_inputs
 from bough.dynamics.stepping import Integrator, integrator_named
 from bough.errors import ModelError, OptionError, ShapeError, unknown_option
 from bough.model import Model
-from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, ProjectedStepper, check_closed, has_rows
+from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, check_closed, has_rows
 from bough.simulate.contact_step import CHANGE, SLIPS
 from bough.simulate.contacts import Contacts, ContactSpace, HeightField, Plane
 from bough.simulate.drives import Wrenches, servo_gains
@@ -94,7 +94,6 @@ class Ensemble:
         self._bad = self._full((len(self.q),), 0, "uint8")
         self._launches: list[Callable[[], None]] = []
         self._stepper: ConstrainedStepper | None = None
-        self._projected: ProjectedStepper | None = None
         rule, off = integrator_named(integrator), check_effects(without)
         self.dynamics = self._dynamics(dynamics)
         self._report: Array = None  # of the last step, on a GPU
@@ -111,8 +110,6 @@ class Ensemble:
                 self._function = self._on_gpu(stepper)
             else:
                 self._stepper = stepper
-                if rule != "semi_implicit_euler":
-                    self._projected = ProjectedStepper(stepper, rule, off, servo is not None)
         else:
             if friction is not None or planes is not None:
                 raise ShapeError("friction and planes are those of contacts: give contacts=")
@@ -339,8 +336,6 @@ class Ensemble:
 
         def moved(some: Any) -> tuple[FloatArray, FloatArray]:
             drawn = tuple(x[some] if x.ndim == 2 else x for x in servo)
-            if self._projected:
-                return self._projected.advance(self.q[some], self.v[some], tau[some], self.dt, servo=drawn)
             more: Any = {"given": tuple(x[some] for x in rows), "planes": tuple(x[some] for x in self._planes)}
             own = self.q[some], self.v[some], tau[some]
             return stepper.advance(*own, self.dt, self.friction[some], servo=drawn, **more)
@@ -385,13 +380,13 @@ class Ensemble:
         return {name: value for name, value in own if name in names}
 
     def _with_contacts(
-        self, dynamics: Dynamics | None, off: tuple[str, ...], rule: str, servo: bool
+        self, dynamics: Dynamics | None, off: tuple[str, ...], rule: Integrator, servo: bool
     ) -> ConstrainedStepper:
         if self._kind == "numpy" and self.q.dtype != np.float64:
             raise ModelError("on the CPU contacts, loops and mimic joints are for float64 arrays")
         if self.contacts is not None and rule != "semi_implicit_euler":
             raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {rule!r}")
-        how: dict[str, Any] = {"strict": False, "parameters": self._quantities, "servo": servo}
+        how: dict[str, Any] = {"strict": False, "parameters": self._quantities, "servo": servo, "integrator": rule}
         how["planes"] = bool(self._planes)
         if self._planes and len(self._planes[0]) != len(self.q):
             raise ShapeError(f"planes has {len(self._planes[0])} rows and q has {len(self.q)}")

@@ -9,8 +9,7 @@ can, so that the start decides between them and not rounding.
 from __future__ import annotations
 
 from bough.compile.kernel import loop_kernel
-from bough.simulate.cone import JOINT, Laws, sweep
-from bough.simulate.sticking import solve_sticking, velocities
+from bough.simulate.cone import JOINT, Laws, solve_sticking, sweep, velocities
 from bough.types import Rows, Scalar, Workspace
 
 FIRST, SWEEPS, PACES = 12, 2500, 2  # sweeps before Newton steps, and after them at each pace

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
-from bough.compile.run.arrays import is_count
+from bough.compile.run.arrays import is_count, real_array
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import Effect, check_effects
@@ -22,7 +22,7 @@ from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError,
 from bough.model import Model
 from bough.opspace import Loops
 from bough.record import progress_bar
-from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, ProjectedStepper, check_closed, has_rows
+from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, check_closed, has_rows
 from bough.simulate.contacts import Contacts
 from bough.simulate.drives import Drive, Path, PrescribedMotion, Servos, Target, Wrenches, is_finite
 from bough.simulate.integration import step_by_acceleration, step_function
@@ -103,8 +103,9 @@ def rollout(
         raise ShapeError(f"expected 0 < dt <= duration and a whole number every >= 1, got {dt=}, {duration=}, {every=}")
     if duration / dt > MOST_STEPS:
         raise ShapeError(f"duration / dt is {duration / dt:.3g} steps, expected at most {MOST_STEPS:,}")
-    q, v = _real(q, "q"), _real(v, "v")
-    _check_state(model, q, v)
+    q, v = (np.array(real_array(name, x), float) for name, x in (("q", q), ("v", v)))
+    if q.ndim not in (1, 2) or q.shape[-1] != model.nq or v.shape != (*q.shape[:-1], model.nv):
+        raise ShapeError(f"expected q ({model.nq},) and v ({model.nv},), or batches, got {q.shape} and {v.shape}")
     if forces is not None and callable(motion):
         raise ShapeError("forces act on the motion of the model itself: leave motion= out, or put them into it")
     if target is not None and servo is None:
@@ -115,10 +116,10 @@ def rollout(
     stepper = _stepper(known, off, contacts, integrator, motion if callable(motion) else None, extras)
     if callable(motion):
         advance = _by_acceleration(integrator, model, motion)
-    elif stepper:
-        advance = _on_rows(stepper, integrator, off, extras)
-    else:
+    elif stepper is None:
         advance = _by_kernel(known, integrator, off, extras)
+    else:
+        advance = partial(_on_rows, stepper.advance, 3 if extras.servos else 0)
     steps = _Steps(advance, q, v, strict, extras, stepper.forget if stepper else None)
     with on_threads(threads):
         steps.check_start(partial(_refuse, model, stepper.loops if stepper else None))
@@ -144,14 +145,6 @@ def rollout(
         reports.append(stepper.report(np.isinf(steps.failed_at)))
     extra = {name: np.array([r[name] for r in reports]) for name in (reports[0] if reports else ())}
     return Recording(model, time, q, v, taus, extra, failed_at=None if strict else steps.failed_at)
-
-
-def _real(x: npt.ArrayLike, name: str) -> FloatArray:
-    """An array of the caller's numbers, apart from his own."""
-    try:
-        return np.array(x, float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{name} must be an array of real numbers, got {type(x).__name__}") from None
 
 
 def _wrenches(dynamics: Dynamics, forces: Forces, t: float, steps: _Steps) -> Wrenches:
@@ -211,7 +204,8 @@ def _stepper(
         )
     if contacts is not None and integrator != "semi_implicit_euler":
         raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {integrator!r}")
-    return ConstrainedStepper(dynamics, contacts, off, servo=extras.servos is not None, motion=extras.paths)
+    how: Any = {"servo": extras.servos is not None, "motion": extras.paths, "integrator": integrator}
+    return ConstrainedStepper(dynamics, contacts, off, **how)
 
 
 class _Steps:
@@ -330,13 +324,11 @@ def _by_kernel(dynamics: Dynamics, integrator: Integrator, off: tuple[str, ...],
     return advance
 
 
-def _on_rows(stepper: ConstrainedStepper, integrator: Integrator, off: tuple[str, ...], extras: _Extras) -> Advance:
-    """Steps with contacts, loops or mimic joints."""
-    servos = 3 if extras.servos else 0
-    if integrator != "semi_implicit_euler":
-        held = ProjectedStepper(stepper, integrator, off, bool(servos))
-        return lambda q, v, dt, tau, *servo: held.advance(q, v, tau, dt, servo=servo)
-    return lambda q, v, dt, tau, *more: stepper.advance(q, v, tau, dt, servo=more[:servos], lead=more[servos:])
+def _on_rows(
+    step: Any, servos: int, q: FloatArray, v: FloatArray, dt: float, tau: FloatArray, *more: FloatArray
+) -> Any:
+    """A step with contacts, loops or mimic joints."""
+    return step(q, v, tau, dt, servo=more[:servos], lead=more[servos:])
 
 
 def _by_acceleration(integrator: Integrator, model: Model, law: Law) -> Advance:
@@ -345,8 +337,3 @@ def _by_acceleration(integrator: Integrator, model: Model, law: Law) -> Advance:
             return step_by_acceleration(model, integrator, lambda x, y: law(x, y, tau), q, v, dt)
 
     return advance
-
-
-def _check_state(model: Model, q: FloatArray, v: FloatArray) -> None:
-    if q.ndim not in (1, 2) or q.shape[-1] != model.nq or v.shape != (*q.shape[:-1], model.nv):
-        raise ShapeError(f"expected q ({model.nq},) and v ({model.nv},), or batches, got {q.shape} and {v.shape}")

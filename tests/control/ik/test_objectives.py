@@ -5,7 +5,7 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.control.ik.objectives import PIVOTS, POSTURE_GAIN, away_from_singularity, sum_of, towards
+from bough.control.ik.objectives import PIVOTS, POSTURE_GAIN, away_from_singularity
 from bough.opspace.methods import Prepared
 
 
@@ -45,10 +45,12 @@ def test_near_a_singular_pose_the_motion_is_short_and_finite(tasks):
 def test_a_posture_and_sums(tasks):
     q = tasks.model.random_configuration(np.random.default_rng(2), 3)
     goal = np.full(5, 0.3)
-    np.testing.assert_allclose(towards(tasks.model, goal)(q), POSTURE_GAIN * (goal - q))
-    twice = sum_of([towards(tasks.model, goal)] * 2)
-    np.testing.assert_allclose(twice(q), 2 * POSTURE_GAIN * (goal - q))
-    assert sum_of([]) is None
+    solver = bough.ik.InverseKinematics(tasks.model, tasks.tasks, posture=goal)
+    np.testing.assert_allclose(solver.objective(q), POSTURE_GAIN * (goal - q))
+    both = bough.ik.InverseKinematics(tasks.model, tasks.tasks, posture=goal, manipulability=0.1)
+    slope = away_from_singularity(tasks, 0.1)(q)
+    np.testing.assert_allclose(both.objective(q), POSTURE_GAIN * (goal - q) + slope)
+    assert bough.ik.InverseKinematics(tasks.model, tasks.tasks).objective is None
 
 
 def test_more_rows_than_freedoms_are_refused():

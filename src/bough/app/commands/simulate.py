@@ -88,7 +88,7 @@ def simulate(
     from bough.dynamics.stepping import INTEGRATORS, integrator_named
     from bough.errors import NumericalError
     from bough.simulate import rollout
-    from bough.simulate.gains import default_gains
+    from bough.simulate.drives import default_gains
 
     check_recording(record)
     model, forces = source.model(), [placed_force(text) for text in force]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,6 @@ from bough.control.ik.solver import InverseKinematics, Solution, Step
 from bough.model import Model
 from bough.opspace import Task
 from bough.types import IntArray
-
-Tasks: TypeAlias = tuple[Task, ...]
 
 __all__ = ["InverseKinematics", "Solution", "Step", "solve", "step", "with_status"]
 
@@ -52,10 +50,8 @@ def solve(
     Tensors of PyTorch or CuPy on a GPU, float64, are solved there (device="cuda" says that they must be), and give
     tensors; their numbers are not checked.
     """
-    tasks, wanted, names = named(targets)
-    return _solver(model, tasks, names, (weights, priorities, posture, manipulability, limits)).solve(
-        wanted, q0, **search
-    )
+    solver, wanted = _solver(model, targets, weights, priorities, posture, manipulability, limits)
+    return solver.solve(wanted, q0, **search)
 
 
 @explained
@@ -66,47 +62,37 @@ def with_status(
 
     0: all reached; 2: a target or the start is not finite, too far, or no placement (q is NaN); 4: not all reached.
     """
-    tasks, wanted, names = named(targets)
-    chosen = tuple(options.pop(name, default) for name, default in OPTIONS.items())
-    return _solver(model, tasks, names, chosen).with_status(wanted, q0, **options)
+    solver, wanted = _solver(model, targets, *(options.pop(name, default) for name, default in OPTIONS.items()))
+    return solver.with_status(wanted, q0, **options)
 
 
 @explained
-def step(
-    model: Model,
-    targets: Targets,
-    q: npt.ArrayLike,
-    *,
-    weights: Mapping[Key, Any] | None = None,
-    priorities: Mapping[Key, int] | None = None,
-    posture: npt.ArrayLike | None = None,
-    manipulability: float = 0.0,
-    limits: bool = True,
-    **servo: Any,
-) -> Step:
-    """One step towards the targets, for servoing: `servo` is what `InverseKinematics.step` takes, gain, dt, damping."""
-    tasks, wanted, names = named(targets)
-    return _solver(model, tasks, names, (weights, priorities, posture, manipulability, limits)).step(wanted, q, **servo)
+def step(model: Model, targets: Targets, q: npt.ArrayLike, **options: Any) -> Step:
+    """One step towards the targets, for servoing.
+
+    `options` are `weights` to `limits` of `solve`, and what `InverseKinematics.step` takes: gain, dt, damping.
+    """
+    solver, wanted = _solver(model, targets, *(options.pop(name, default) for name, default in OPTIONS.items()))
+    return solver.step(wanted, q, **options)
 
 
 def _solver(
-    model: Model, tasks: tuple[Task, ...], names: Mapping[Key, str], options: tuple[Any, ...]
-) -> InverseKinematics:
-    """A solver of these options, compiled once."""
-    weights, priorities, posture, gain, limits = options
+    model: Model, targets: Targets, weights: Any, priorities: Any, posture: Any, gain: float, limits: bool
+) -> tuple[InverseKinematics, dict[str, Any]]:
+    """A solver of these options, compiled once, and the targets by the names of its tasks."""
+    tasks, wanted, names = named(targets)
     weighed = by_name(weights, names, "a weight")
     key = tuple((name, tuple(np.ravel(x).tolist()), np.shape(x)) for name, x in weighed.items())
     ranks = tuple(by_name(priorities, names, "a priority").items())
     objective = None if posture is None else tuple(np.ravel(posture).tolist())
-    return _made(model, tasks, key, ranks, (objective, gain), limits)
+    return _made(model, tasks, key, ranks, objective, gain, limits), wanted
 
 
 @lru_cache(maxsize=32)
 def _made(
-    model: Model, tasks: tuple[Task, ...], weights: Any, ranks: Any, objective: Any, limits: bool
+    model: Model, tasks: tuple[Task, ...], weights: Any, ranks: Any, posture: Any, gain: float, limits: bool
 ) -> InverseKinematics:
     given = {name: values[0] if shape == () else np.array(values) for name, values, shape in weights}
-    posture, gain = objective
     return InverseKinematics(
         model, tasks, weights=given, priorities=dict(ranks), posture=posture, manipulability=gain, limits=limits
     )

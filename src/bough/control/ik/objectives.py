@@ -16,7 +16,6 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.errors import TaskError
 from bough.joints import Mechanism, integrate_joint, joint_motion, tiny
-from bough.model import Model
 from bough.opspace import TaskSet
 from bough.opspace.methods import Prepared
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, JacobianPattern, packed_jacobian, spread_jacobian
@@ -28,15 +27,6 @@ Objective: TypeAlias = Callable[[FloatArray], FloatArray]  # (rows, nq) -> (rows
 POSTURE_GAIN = 0.5  # of the way to the posture in a step, as far as the tasks leave it
 LEAST_PIVOT = 1e-6  # of J J': below, the slope of its logarithm says no more than a direction
 LONGEST = 0.2  # largest motion of a joint in a step
-
-
-def towards(model: Model, posture: FloatArray) -> Objective:
-    """Half of the way to a posture (nq,)."""
-
-    def objective(q: FloatArray) -> FloatArray:
-        return POSTURE_GAIN * model.difference(q, posture)
-
-    return objective
 
 
 def away_from_singularity(tasks: TaskSet, gain: float) -> Objective:
@@ -57,13 +47,6 @@ def away_from_singularity(tasks: TaskSet, gain: float) -> Objective:
         return x * np.minimum(1.0, LONGEST / np.maximum(longest, LONGEST))
 
     return objective
-
-
-def sum_of(objectives: list[Objective]) -> Objective | None:
-    """The sum of objectives, None if there are none."""
-    if len(objectives) < 2:
-        return objectives[0] if objectives else None
-    return lambda q: sum((objective(q) for objective in objectives[1:]), objectives[0](q))
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bough.compile.executions import device_of
 from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.run.libraries import asarray, full, is_on_gpu, library_of
-from bough.control.ik.objectives import away_from_singularity, sum_of, towards
+from bough.control.ik.objectives import POSTURE_GAIN, Objective, away_from_singularity
 from bough.control.ik.problem import LEAST, Array, Bounds, Hierarchy, Key, Targets, by_name, by_priority
 from bough.control.ik.search import Search
 from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError, UnknownNameError
@@ -77,10 +77,15 @@ class InverseKinematics:
             raise TaskError(f"manipulability is a gain that is not negative, got {manipulability!r}")
         if posture is not None and np.ndim(posture) != 1:
             raise ShapeError(f"posture has shape ({model.nq},), got {np.shape(posture)}")
-        objectives = [] if posture is None else [towards(model, configurations(model, "posture", posture)[0])]
+        objectives: list[Objective] = []
+        if posture is not None:
+            goal = configurations(model, "posture", posture)[0]
+            objectives.append(lambda q: POSTURE_GAIN * model.difference(q, goal))
         if manipulability > 0.0:
             objectives.append(away_from_singularity(TaskSet(model, levels[0]), manipulability))
-        self.objective = sum_of(objectives)
+        self.objective: Objective | None = (
+            (lambda q: np.sum([x(q) for x in objectives], axis=0)) if objectives else None
+        )
         loops = closure_tasks(model)  # closed before all else
         self.closed, self.has_loops = closure_targets(model), bool(loops)
         levels = [loops, *levels] if loops else levels
@@ -103,7 +108,12 @@ class InverseKinematics:
         Targets are given by task, by the name of a task, or by the frame that was named in its place.
         """
         model = self.model
-        _check_search(tolerance, iterations, starts, seed)
+        steps = 1 if iterations is None else iterations
+        if not is_real(tolerance) or not tolerance > 0.0 or not is_count(starts) or not is_count(steps):
+            got = f"{tolerance!r}, {starts!r}, {iterations!r}"
+            raise TaskError(f"tolerance > 0, starts >= 1, iterations >= 1: got {got}")
+        if not is_count(seed, 0):
+            raise TaskError(f"seed is a number 0, 1, ..., got {seed!r}")
         found = self._named(targets)
         like = device_array([*found.values(), q0], device)
         if like is not None and self.objective is not None:
@@ -214,14 +224,6 @@ class InverseKinematics:
         if odd:
             raise UnknownNameError(f"targets are for {', '.join(map(repr, names))}; {odd[0]!r} is missing or no task")
         return found | self.closed
-
-
-def _check_search(tolerance: Any, iterations: Any, starts: Any, seed: Any) -> None:
-    counts = [x for x in (starts, iterations) if x is not None]
-    if not is_real(tolerance) or not tolerance > 0.0 or not all(map(is_count, counts)):
-        raise TaskError(f"tolerance > 0, starts >= 1, iterations >= 1: got {tolerance!r}, {starts!r}, {iterations!r}")
-    if not is_count(seed, 0):
-        raise TaskError(f"seed is a number 0, 1, ..., got {seed!r}")
 
 
 def _configured(model: Model, q: FloatArray) -> Any:

@@ -13,7 +13,7 @@ from bough.adaptive import QuasiStatics, energy
 from bough.dynamics import Dynamics
 from bough.errors import BoughError
 from bough.simulate import ContactPoint, Contacts, Ensemble, Plane
-from bough.simulate.gains import default_gains
+from bough.simulate.drives import default_gains
 from bough.types import FloatArray
 from bough.view.bounds import corners_of
 from bough.view.kinematics import joints_in
