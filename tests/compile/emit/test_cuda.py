@@ -7,6 +7,7 @@ from bough import zoo
 from bough.compile.emit import cuda, limits
 from bough.compile.executions import traced
 from bough.compile.routine import interpret
+from bough.dynamics import Dynamics
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import CRBA
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
@@ -123,3 +124,17 @@ def test_rows_that_are_not_finite_are_marked():
     v = np.zeros((3, model.nv))
     source = cuda.emit(cuda.arrangements(lambda: program)(4), np.float64, cuda.Form(4), LIMITS["H200"])
     assert run(source, [q, v, v], [(model.nv,)])[1].tolist() == [0, 1, 1]
+
+
+def test_floats_of_many_turns_are_reduced():
+    model = zoo.arm(1)
+    program = traced(ROUTINES["rnea"], (model.mechanism,), model.sizes, None)
+    size = np.array([1.0, 10.0, 1e3, 1e5, 1e6]).repeat(40)
+    q = np.append(np.random.default_rng(3).uniform(-size, size), 1.1e6).astype(np.float32)[:, None]
+    v = np.zeros_like(q)
+    source = cuda.emit(cuda.arrangements(lambda: program)(1), np.float32, cuda.Form(1), LIMITS["H200"])
+    (tau,), bad = run(source, [q, v, v], [(1,)], dtype=np.float32)
+    expected = Dynamics(model).inverse_dynamics(q.astype(float), v.astype(float), v.astype(float))
+    assert np.abs(tau - expected)[:-1].max() <= 1e-6 * np.abs(expected).max()
+    assert not bad[:-1].any()
+    assert bad[-1]

@@ -97,6 +97,13 @@ class Arrangement(NamedTuple):
     lanes: int
 
 
+class PartialSum(NamedTuple):
+    """An addition of a sum over twins: the twins, and at the end of the sum the units that they make."""
+
+    twins: set[int]
+    whole: list[Unit]
+
+
 def arrangements(program: Callable[[], Program]) -> Callable[[int], Arrangement]:
     """Arrangements of a program by the number of threads for a row, each made when it is first wanted.
 
@@ -179,7 +186,7 @@ class _Kernel:
         self.offsets: dict[tuple[int, ...], int] = {}
         self.unit_of = {i: unit for unit in order for i in unit}
         self.names: dict[Unit, str] = {}
-        self.sums, self.partial = self._sums(order)
+        self.sums = self._sums(order)
         places = self._places()
         for unit in order:
             self._compute(unit)
@@ -262,42 +269,35 @@ class _Kernel:
 
     # Operations
 
-    def _sums(self, order: Sequence[Unit]) -> tuple[dict[int, list[Unit]], set[int]]:
-        """Sums over all twins of a unit, as the terms of each; and their partial sums, which need not be computed.
-
-        The threads of a row exchange and add in pairs (`total`), which is cheaper than each reading every twin.
-        """
+    def _sums(self, order: Sequence[Unit]) -> dict[int, PartialSum]:
+        """Sums over all twins of a unit, which the threads of a row add in pairs at the end (`total`)."""
         graph, roots = self.graph, self.program.flat_roots()
         read = [x for i in graph.live(roots) if graph.op[i] >= ADD for x in (graph.a[i], graph.b[i])]
         uses = Counter([*roots, *read])
         adds = {unit[0] for unit in order if len(unit) == 1 and graph.op[unit[0]] == ADD}
         inner = {x for i in adds for x in (graph.a[i], graph.b[i]) if x in adds and uses[x] == 1}
-        sums: dict[int, list[Unit]] = {}
-        skipped: set[int] = set()
-        for i in adds - inner:
-            terms, partial, waiting = list[int](), list[int](), [i]
+        sums: dict[int, PartialSum] = {}
+        for i in adds - inner if self.lanes > 2 else ():  # of two threads, each reads the other as fast
+            terms, chain, waiting = list[int](), list[int](), [i]
             while waiting:
                 x = waiting.pop()
                 if x == i or x in inner:
-                    partial.append(x)
+                    chain.append(x)
                     waiting += graph.a[x], graph.b[x]
                 else:
                     terms.append(x)
             units = {self.unit_of.get(x, (x,)) for x in terms}
-            whole = {u for u in units if 1 < len({*u}) == self.lanes and all(terms.count(x) == 1 for x in u)}
+            whole = [u for u in units if 1 < len({*u}) == self.lanes and all(terms.count(x) == 1 for x in u)]
             if whole:
-                sums[i] = [*((x,) for x in terms if self.unit_of.get(x) not in whole), *sorted(whole)]
-                skipped.update(partial[1:])
-        return sums, skipped
+                twins = {x for unit in whole for x in unit}
+                sums |= {x: PartialSum(twins, sorted(whole) if x == i else []) for x in chain}
+        return sums
 
     def _compute(self, unit: Unit) -> None:
         graph = self.graph
         op = graph.op[unit[0]]
-        if unit[0] in self.partial:
-            return
         if unit[0] in self.sums:
-            terms = self.sums[unit[0]]
-            self._keep(unit, " + ".join(self._value(x) if len(x) == 1 else f"total({self._value(x)})" for x in terms))
+            self._add_twins(unit[0])
             return
         a = self._value(tuple(graph.a[i] for i in unit))
         if op in OPERATOR:
@@ -310,6 +310,17 @@ class _Kernel:
             self._sine_and_cosine(unit, op)
         else:
             self._keep(unit, {NEG: f"-{a}", SQRT: f"root({a})", ATAN: f"arctangent({a})", STEP: f"reached({a})"}[op])
+
+    def _add_twins(self, i: int) -> None:
+        """Partial sums hold the other terms alone; there may be none."""
+        twins, whole = self.sums[i]
+        others = [x for x in (self.graph.a[i], self.graph.b[i]) if x not in twins]
+        terms = [self._value((x,)) for x in others if x not in self.sums or (x,) in self.names]
+        terms += [f"total({self._value(unit)})" for unit in whole]
+        if len(terms) == 1 and not whole:
+            self.names[i,] = terms[0]
+        elif terms:
+            self._keep((i,), " + ".join(terms))
 
     def _sine_and_cosine(self, unit: Unit, op: int) -> None:
         """Both at once: the other one is often wanted too, and costs little if it is not."""
@@ -373,7 +384,9 @@ class _Kernel:
         head = head.replace("@ROWS@", str(int(self.form.layout == "rows")))
         head = head.replace("@RESULTS@", str(RESULT_LAYOUTS.index(self.form.results)))
         head = head.replace("@BLOCK@", str(SPILL_BLOCK)).replace("@LISTED@", str(int(self.form.listed)))
-        tables = _table("Number", "tables", list(self.tables)) + _table("int", "offsets", list(self.offsets))
+        step, pitch, rows = self._table_rows()
+        head = head.replace("@STEP@", str(step)).replace("@PITCH@", str(pitch))
+        tables = _table("Number", "tables", rows) + _table("int", "offsets", list(self.offsets))
         bounds = f"BLOCK_OF({SPILL_BLOCK}, {self.form.resident}) " if self.form.resident else ""
         return f'{head}{tables}\nextern "C" __global__ {bounds}void {ENTRY}({parameters})\n{{\n{body}\n}}\n'
 
@@ -389,9 +402,20 @@ class _Kernel:
             first = f"{first} + tile_rows * {_pitch(size)}"
         return opened, closed
 
+    def _table_rows(self) -> tuple[int, int, list[tuple[str, ...]]]:
+        """The distance of numbers that differ between twins, that of their threads, and the numbers as they lie.
+
+        Of more than two threads each has its numbers side by side, in banks of its own, and reads up to four at once.
+        """
+        count = len(self.tables)
+        if self.lanes <= 2 or not count:
+            return self.lanes, 1, [*self.tables]
+        pitch = count + (4 - count) % 32
+        return 1, pitch, [(*numbers, *["0"] * (pitch - count)) for numbers in zip(*self.tables, strict=True)]
+
     def _shared(self) -> list[tuple[str, str, int]]:
-        arrays = [("Number", "tables", len(self.tables)), ("int", "offsets", len(self.offsets))]
-        return [(kind, name, size * self.lanes) for kind, name, size in arrays if size]
+        sizes = {"tables": sum(map(len, self._table_rows()[2])), "offsets": self.lanes * len(self.offsets)}
+        return [(kind, name, sizes[name]) for kind, name in (("Number", "tables"), ("int", "offsets")) if sizes[name]]
 
 
 def _table(kind: str, name: str, rows: Sequence[tuple[Any, ...]]) -> str:

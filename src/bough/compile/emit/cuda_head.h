@@ -19,7 +19,7 @@ typedef Number Real;
     const long long row = ROW(inside ? thread : many - 1); \
     Real fault = 0; (void)lane; (void)inside
 #define SHARED(kind, name, size) \
-    __shared__ kind name[size]; \
+    alignas(16) __shared__ kind name[size]; \
     for (int k = threadIdx.x; k < size; k += blockDim.x) name[k] = name##_[k]; \
     __syncthreads()
 #if @ROWS@
@@ -65,7 +65,7 @@ typedef Number Real;
 #define RELOAD(slot) spilled[(slot) * @BLOCK@]
 #define LANE(size) ((int)(lane & ((size) - 1)))
 #define OFFSET(k) offsets[(k) * LANES + lane]
-#define TABLE(k) tables[(k) * LANES + lane]
+#define TABLE(k) tables[(k) * @STEP@ + lane * @PITCH@]
 #define SHUFFLE(x, map) __shfl_sync(0xffffffffu, x, (map) >> (4 * lane) & 15u, LANES)
 #define PICK(mask, yes, no) (((mask) >> lane & 1) ? (yes) : (no))
 #define CHECK(x) fault += (x) * Real(0) /* a difference may be fused with a product in x, and then is not zero */
@@ -91,6 +91,8 @@ PURE double reciprocal(double x)
 }
 PURE float reciprocal(float x) { return __fdividef(1.0f, x); }
 
+PURE double magnitude(double x) { return fabs(x); }
+PURE float magnitude(float x) { return fabsf(x); }
 PURE double root(double x) { return sqrt(x); }
 PURE float root(float x) { return sqrtf(x); }
 PURE double arctangent(double x) { return atan(x); }
@@ -119,40 +121,33 @@ PURE void polynomials(float r, float low, float *s, float *c)
     *s = r + fmaf(z * r, p, low);
     *c = fmaf(z * z, q, w);
 }
-/* Cody and Waite with fused products, then the polynomials of fdlibm (double) and Cephes (float). Beyond 2^30 the
-   reduction loses digits, so the result is not a number rather than wrong. Usual floats are reduced without doubles,
-   whose conversions are slow: the sum with 1.5 * 2^23 rounds to an integer, and its last bits are the quadrant. */
-PURE int reduced_by_doubles(double x, double *head, double *low)
+/* Cody and Waite with fused products, then the polynomials of fdlibm (double) and Cephes (float). Where few digits of
+   an angle are left, beyond 2^30 and in floats beyond 2^20, the result is not a number rather than wrong. Floats are
+   not reduced by doubles, whose conversions are slow: the sum with 1.5 * 2^23 rounds to an integer, and its last bits
+   are the quadrant. */
+PURE int reduced(double x, double *head, double *low)
 {
     const double n = rint(x * 6.36619772367581382433e-01);
-    const double near = fma(n, -1.57079632679489655800, x);
-    const double tail = n * 6.12323399573676603587e-17, lost = fabs(x) < 1073741824.0 ? 0.0 : (double)nanf("");
+    const double near = fma(n, -1.57079632679489655800, x), tail = n * 6.12323399573676603587e-17;
     *head = near - tail;
-    *low = ((near - *head) - tail) + lost;
+    *low = (near - *head) - tail;
     return (int)n;
 }
-PURE int reduced(double x, double *head, double *low) { return reduced_by_doubles(x, head, low); }
 PURE int reduced(float x, float *head, float *low)
 {
-    if (fabsf(x) < 65536.0f) {
-        const float shifted = fmaf(x, 6.36619772e-01f, 12582912.0f), n = shifted - 12582912.0f;
-        const float near = fmaf(n, -1.57079637e+00f, x);
-        *head = fmaf(n, 4.37113883e-08f, near);
-        *low = fmaf(n, 1.71512451e-15f, fmaf(n, 4.37113883e-08f, near - *head));
-        return __float_as_int(shifted);
-    }
-    double exact, rest;
-    const int quadrant = reduced_by_doubles((double)x, &exact, &rest);
-    *head = (float)exact;
-    *low = (float)((exact - (double)*head) + rest);
-    return quadrant;
+    const float shifted = fmaf(x, 6.36619772e-01f, 12582912.0f), n = shifted - 12582912.0f;
+    const float near = fmaf(n, -1.57079637e+00f, x);
+    *head = fmaf(n, 4.37113883e-08f, near);
+    *low = fmaf(n, 4.37113883e-08f, near - *head);
+    return __float_as_int(shifted);
 }
 template <class T> PURE void turn(T x, T *s, T *c)
 {
     T head, low, sine, cosine;
     const int quadrant = reduced(x, &head, &low);
     polynomials(head, low, &sine, &cosine);
+    const T lost = magnitude(x) < T(sizeof(T) == 8 ? 1073741824 : 1048576) ? T(0) : (T)nanf("");
     const T a = (quadrant & 1) ? cosine : sine, b = (quadrant & 1) ? sine : cosine;
-    *s = (quadrant & 2) ? -a : a;
-    *c = ((quadrant + 1) & 2) ? -b : b;
+    *s = ((quadrant & 2) ? -a : a) + lost;
+    *c = (((quadrant + 1) & 2) ? -b : b) + lost;
 }
