@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import redirect_stdout
 from importlib.metadata import files
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -192,12 +194,18 @@ def test_both_sides_of_a_guide_agree(page, folder):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
 def test_notebooks_run(path, folder, monkeypatch):
-    """The cells in order, in this process."""
+    """The cells in order, in this process; they print what the page shows."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
-    assert all(cell["outputs"] == [] for cell in cells)  # what they print is not kept
-    exec("\n".join("".join(cell["source"]) for cell in cells), {})
+    names = {}
+    for cell in cells:
+        with redirect_stdout(StringIO()) as printed:
+            exec("".join(cell["source"]), names)
+        shown, found = "".join("".join(x["text"]) for x in cell["outputs"]), printed.getvalue()
+        if path.stem == "huge-linkage":  # numbers of a selection are those of one machine
+            shown, found = (re.sub(r"[\d.e+-]+", "", text) for text in (shown, found))
+        assert found == shown
 
 
 def module_of(name):

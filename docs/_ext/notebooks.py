@@ -1,4 +1,4 @@
-"""Notebooks as pages: cells of text and of code, without what they print (tests run them)."""
+"""Notebooks as pages: cells of text and of code, each with what it prints (tests compare it with a run)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ def as_markdown(path: Path) -> str:
     for cell in json.loads(path.read_text())["cells"]:
         text = "".join(cell["source"])
         parts += [f"```python\n{text}\n```" if cell["cell_type"] == "code" else text, ""]
+        printed = "".join("".join(output["text"]) for output in cell.get("outputs", ()))
+        parts += [f"```text\n{printed.rstrip()}\n```", ""] * bool(printed)
     parts.append(f"This page is a notebook: {{download}}`{path.name} <{path.name}>`.\n")
     return "\n".join(parts)
 
