@@ -15,10 +15,13 @@ from bough.compile.run import jit
 from bough.compile.run.native import compiling
 
 _char = ctypes.c_char
+_DOUBLE = struct.Struct("<d")
 _WORDS = [struct.Struct(f"<{1 + d}q").pack for d in range(4)]  # of an array of d dimensions
 Unpacked = tuple[int, bytes]  # the number of an argument's kind, and its words in the table
 
-_kinds: dict[Kind, int] = {}
+_FLOAT, _INTEGER = 0, 1
+_kinds: dict[Kind, int] = {"f": _FLOAT, "i": _INTEGER}
+_arrays = {np.ndarray}
 _shortcuts: dict[tuple[Any, Any], int] = {}  # the same by what is quickly found
 _codes: dict[Any, tuple[Any, Any]] = {}
 _tuples: dict[int, tuple[list[int], Unpacked, list[Any]]] = {}  # of arrays, by id, while all of these are alive
@@ -29,52 +32,65 @@ def call(kernel: Callable[..., Any], *arguments: Any) -> float:
 
     Its result, if there is one, is returned as a float.
     """
-    unpacked = [_unpack(argument) for argument in arguments]
-    table = ctypes.create_string_buffer(b"".join([bytes(8), *(words for _, words in unpacked)]))
-    _code(kernel, tuple([kind for kind, _ in unpacked]))(None, 1, table)
-    result: float = struct.unpack_from("<d", table)[0]
+    words: list[bytes] = [bytes(8)]
+    kinds = _unpack(arguments, words)
+    table = bytearray(b"".join(words))
+    found = _codes.get((kernel, kinds))
+    code = _code(kernel, kinds) if found is None else found[1]
+    code(None, 1, ctypes.byref(_char.from_buffer(table)))
+    result: float = _DOUBLE.unpack_from(table)[0]
     return result
 
 
-def _unpack(x: Any) -> Unpacked:
-    if isinstance(x, tuple):
-        return _unpack_tuple(x)
-    if isinstance(x, np.ndarray):
-        if not x.flags.c_contiguous:
-            raise ValueError("kernels work in place and need C-contiguous arrays")
-        number = _shortcuts.get((x.ndim, x.dtype))
-        if number is None:
-            number = _shortcuts[x.ndim, x.dtype] = _number(Numbers(x.ndim, x.dtype.str))
-        return number, _WORDS[x.ndim](_address(x), *x.shape)
-    if isinstance(x, float):
-        return _number("f"), struct.pack("<d", x)
-    return _number("i"), struct.pack("<q", x)
+def _unpack(xs: tuple[Any, ...], words: list[bytes]) -> tuple[int, ...]:
+    """The numbers of the kinds of some values, whose words are appended.
+
+    Tuples of arrays are remembered as long as their arrays live: they are many, and mostly the same.
+    """
+    kinds = []
+    for x in xs:
+        if isinstance(x, np.ndarray):
+            flags = x.flags
+            if not flags.c_contiguous:
+                raise ValueError("kernels work in place and need C-contiguous arrays")
+            number = _shortcuts.get((x.ndim, x.dtype))
+            if number is None:
+                number = _shortcuts[x.ndim, x.dtype] = _number(Numbers(x.ndim, x.dtype.str))
+            # `x.ctypes.data` takes three times as long
+            quick = flags.writeable and x.size
+            at = ctypes.addressof(_char.from_buffer(x)) if quick else int(x.ctypes.data)
+            words.append(_WORDS[x.ndim](at, *x.shape))
+        elif isinstance(x, tuple):
+            known = _tuples.get(id(x))
+            # an array that dies takes the entry along: all of these live
+            if known is not None and known[0] == list(map(id, x)):
+                number, found = known[1]
+                words.append(found)
+            else:
+                number = _unpack_tuple(x, words)
+        elif isinstance(x, float):
+            number = _FLOAT
+            words.append(_DOUBLE.pack(x))
+        else:
+            number = _INTEGER
+            words.append(_WORDS[0](x))
+        kinds.append(number)
+    return tuple(kinds)
 
 
-def _address(x: Any) -> int:
-    """Where its numbers are; `x.ctypes.data` takes three times as long."""
-    if x.size and x.flags.writeable:
-        return ctypes.addressof(_char.from_buffer(x))
-    return int(x.ctypes.data)
-
-
-def _unpack_tuple(x: tuple[Any, ...]) -> Unpacked:
-    """Tuples of arrays are remembered as long as their arrays live: they are many, and mostly the same."""
-    members = list(map(id, x))
-    known = _tuples.get(id(x))
-    if known is not None and known[0] == members:  # an array that dies takes the entry along: all of these live
-        return known[1]
-    parts = [_unpack(y) for y in x]
-    shape = type(x), tuple([number for number, _ in parts])
+def _unpack_tuple(x: tuple[Any, ...], words: list[bytes]) -> int:
+    """The same of a tuple that is not remembered."""
+    began = len(words)
+    shape = type(x), _unpack(x, words)
     number = _shortcuts.get(shape)
     if number is None:
         kinds = list(_kinds)
         number = _shortcuts[shape] = _number(Several(type(x), tuple(kinds[k] for k in shape[1])))
-    unpacked = number, b"".join([words for _, words in parts])
-    if all(isinstance(y, np.ndarray) for y in x):
+    if _arrays.issuperset(map(type, x)):
         key = id(x)
-        _tuples[key] = (members, unpacked, [ref(y, lambda _: _tuples.pop(key, None)) for y in x])
-    return unpacked
+        lives = [ref(y, lambda _: _tuples.pop(key, None)) for y in x]
+        _tuples[key] = (list(map(id, x)), (number, b"".join(words[began:])), lives)
+    return number
 
 
 def _number(kind: Kind) -> int:
