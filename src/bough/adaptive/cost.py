@@ -70,19 +70,9 @@ class SolverSelector:
         return self.on_tree
 
     @property
-    def is_large(self) -> bool:
-        """Whether a step on the tree may open too many clusters at all."""
-        return self.joints > LEAST_CLUSTERS
-
-    @property
     def budget(self) -> int:
         """How many clusters a step on the tree may open before a full step is cheaper."""
         return max(LEAST_CLUSTERS, int(self.joints / WARM_COST))
-
-    @property
-    def chunk(self) -> int:
-        """How many steps may be taken on the tree before it is judged."""
-        return CHUNK - self.taken
 
     @property
     def most(self) -> int:
@@ -107,15 +97,6 @@ class SolverSelector:
     def enter(self) -> None:
         """Over to the tree."""
         self.on_tree, self.taken, self.full, self.linear = True, 0, 0, 0
-
-    def succeed(self) -> None:
-        """Active joints pay."""
-        self.on_tree, self.patience = True, 1
-
-    def upset(self) -> None:
-        """Gravity has changed: active joints are chosen anew, the later the more often that happens."""
-        self.upsets = min(2 * self.upsets + 1, 1024)
-        self.wait = max(self.wait, self.upsets - 1)
 
     def leave(self, spent: float) -> None:
         """Back to full steps, for long enough: an attempt has cost so many of them."""

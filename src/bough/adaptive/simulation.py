@@ -140,7 +140,7 @@ class Simulation:
 
     @error.setter
     def error(self, measure: Any) -> None:
-        self.solver.error = measure
+        self.solver.take_error(measure)
 
     @property
     def gravity(self) -> FloatArray:
@@ -174,7 +174,8 @@ class Simulation:
     @closures.setter
     def closures(self, given: Iterable[Closure]) -> None:
         self.solver.close(distinct(given))
-        self.stepper.loops_changed()
+        if self.solver.moves:  # velocities may open them
+            self.stepper.restart()
 
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""

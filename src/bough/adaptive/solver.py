@@ -1,12 +1,18 @@
-"""Joint accelerations for the present inputs: what the solvers of `rest` and `motion` have in common."""
+"""What `rest` and `motion` have in common: a solver that finds accelerations, a region of active joints, a stepper."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from numbers import Integral, Real
 from typing import Any
 
 from bough.adaptive.closure import Closure, Closures, make_plan
-from bough.adaptive.cost import SolverSelector
+from bough.adaptive.cost import ReselectionInterval, SolverSelector
+from bough.adaptive.engines.contracted import ContractedLinkage
 from bough.adaptive.engines.engine import Engine
 from bough.adaptive.engines.layout import JointLaws, make_joint_state
 from bough.adaptive.inputs import Inputs
@@ -14,7 +20,7 @@ from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.layout import make_clock
-from bough.errors import unknown_option
+from bough.errors import SettingError, unknown_option
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
 
@@ -24,11 +30,18 @@ class Solver:
 
     moves: bool  # whether there are velocities
     region: Any  # where active joints are, if there is a rule by which they are chosen
+    _linkage: Callable[[], tuple[Mechanism, JointLaws]]
+    _make_region: Callable[[], Any]
+    _tree_is_current: Callable[[], bool]  # whether the tree is there, with the places of bodies as they are now
 
-    def __init__(self, inputs: Inputs, method: str, methods: tuple[str, ...], error: ErrorMeasure) -> None:
+    def __init__(
+        self, inputs: Inputs, method: str, methods: tuple[str, ...], error: ErrorMeasure, every: int | None
+    ) -> None:
         if method not in methods:
             raise unknown_option(f"there is no method {method!r}", method, methods)
-        self.inputs, self.changes, self.method, self._error = inputs, inputs.changes, method, error
+        if not (every is None or (isinstance(every, Integral) and every >= 1)):
+            raise SettingError(f"every: the active joints are chosen anew after a whole number of steps, got {every!r}")
+        self.inputs, self.changes, self.method, self.error = inputs, inputs.changes, method, error
         self.selector = SolverSelector(len(inputs.model.joints))
         self.motion = make_joint_state(inputs.model, inputs.shared.q, inputs.shared.qdd)
         self.mechanism, self.laws = self._linkage()
@@ -41,26 +54,9 @@ class Solver:
         self.cost = Cost(methods[-1])
         self.h = 1.0  # of a step
 
-    @property
-    def error(self) -> ErrorMeasure:
-        """The error measure in use."""
-        return self._error
-
-    @error.setter
-    def error(self, measure: Any) -> None:
-        self._take_error(measure)
-
-    def _take_error(self, measure: Any) -> None:
-        """Another error is allowed from now on."""
-        raise NotImplementedError
-
     def set_step(self, h: float) -> None:
         """Steps of this size follow."""
         self.h = h
-
-    def _linkage(self) -> tuple[Mechanism, JointLaws]:
-        """The mechanism with its joint laws."""
-        raise NotImplementedError
 
     def close(self, closures: Sequence[Closure]) -> None:
         """Hold these loops from now on, and no others."""
@@ -76,10 +72,6 @@ class Solver:
         self.changes.all()
         self.changes.given += 1
 
-    def _make_region(self) -> Any:
-        """Where active joints are kept, if there is a rule by which they are chosen."""
-        raise NotImplementedError
-
     def assemble(self) -> TreeEngine:
         """The tree, made when it is first needed."""
         if self.tree is None:
@@ -87,15 +79,10 @@ class Solver:
             self.tree = TreeEngine(i.model, self.metric, self.mechanism, i.shared, self.clock, self.assembly)
         return self.tree
 
-    @property
-    def _tree_is_current(self) -> bool:
-        """Whether the tree is there, with the places of bodies as they are now."""
-        raise NotImplementedError
-
     def poses(self, bodies: IntArray) -> FloatArray:
         """(k, 12) R and p of laid frames of primitives in the world: O(log n) each for a few on the tree, else O(n)."""
         few = 32 * len(bodies) < 64 + self.changes.size
-        if few and self._tree_is_current and self.assemble().has_bodies(bodies):
+        if few and self._tree_is_current() and self.assemble().has_bodies(bodies):
             if self.region is not None:
                 self.region.place()
             return self.assemble().poses(bodies)
@@ -104,3 +91,82 @@ class Solver:
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""
         return 0.0 if self.closures is None else self.closures.opening(self.poses(self.closures.bodies))
+
+
+class Region:
+    """Joints that move while all others are locked; chosen anew after `every` steps, or as the cost model says."""
+
+    def __init__(self, solver: Solver, every: int | None, first: int) -> None:
+        self.solver: Any = solver
+        self.interval = ReselectionInterval(int(every or first), every is not None)
+        self.age = 0  # steps since it was chosen
+        self.share = 1.0  # of eps at which clusters were left closed: what they would do is less than what is lost
+        self.lost = math.nan  # square of what locking changes in the mass metric, when it was chosen
+
+    @cached_property
+    def linkage(self) -> ContractedLinkage:
+        """The contracted linkage."""
+        solver, closures = self.solver, self.solver.closures
+        closing = None if closures is None else closures.closing
+        own = solver.mechanism, solver.laws, solver.motion, closing
+        return ContractedLinkage(solver.assemble(), *own, moves=solver.moves)
+
+    @property
+    def left(self) -> int:
+        """Steps until it is chosen anew."""
+        return self.interval.every - self.age
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, for a checkpoint."""
+        return {"age": self.age, "share": self.share, "lost": self.lost, "interval": asdict(self.interval)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What `state` gave."""
+        self.age, self.share, self.lost = state["age"], state["share"], state["lost"]
+        self.interval = ReselectionInterval(**state["interval"])
+
+
+COUNTERS = ("steps", "time", "cuts")
+
+
+class Stepper:
+    """Takes steps of a solver's linkage; a step that fails leaves everything alone."""
+
+    _advance: Callable[[int, float], int]  # takes steps, at most so many and each of this h; returns how many
+
+    def __init__(self, solver: Solver, max_turn: Any) -> None:
+        if max_turn is not None and not (isinstance(max_turn, Real) and float(max_turn) > 0.0):
+            raise SettingError(f"max_turn must be a positive angle in rad, got {max_turn!r}")
+        self.solver: Any = solver
+        self.max_turn: Any = None if max_turn is None else float(max_turn)
+        self.steps, self.time, self.cuts = 0, 0.0, 0  # taken so far, and parts beyond the first of all of them
+
+    def take(self, most: int, h: float, dt: float) -> int:
+        """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone."""
+        began = time.perf_counter()
+        done = self._advance(most, h)
+        self.solver.cost = replace(self.solver.cost, seconds=(time.perf_counter() - began) / max(done, 1))
+        self.steps, self.time = self.steps + done, self.time + done * dt
+        return done
+
+    def _moving(self) -> list[FloatArray]:
+        """What a part of a step changes."""
+        return [self.solver.motion.q, self.solver.motion.v]
+
+    def _snapshot(self) -> list[FloatArray]:
+        """What a step changes, for `_put_back`."""
+        return [a.copy() for a in self._moving()]
+
+    def _put_back(self, before: list[FloatArray]) -> None:
+        """As it was."""
+        for array, old in zip(self._moving(), before, strict=False):  # a tree made since has nothing to put back
+            array[:] = old
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, for a checkpoint."""
+        return {name: getattr(self, name) for name in COUNTERS}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What `state` gave."""
+        for name in COUNTERS:
+            setattr(self, name, state[name])

@@ -15,6 +15,6 @@ def test_all_joints_active_is_the_articulated_body_algorithm(seed):
     w.sim.velocity = w.v = w.rng.normal(size=w.model.nv)
     region = w.region()
     found = w.sim.solver.motion.qdd.copy()
-    assert region.joints == len(w.model.joints)
+    assert region.linkage.joints == len(w.model.joints)
     assert np.allclose(found, w.full(), rtol=0, atol=1e-10 * np.abs(found).max())
     assert region.lost <= 1e-20 * (found @ w.M @ found)

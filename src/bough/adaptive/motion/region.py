@@ -37,13 +37,13 @@ from bough.adaptive.motion.choose import (
     make_rule,
 )
 from bough.adaptive.motion.evaluate import Evaluation, joint_sums, make_evaluation
-from bough.adaptive.region import Region
+from bough.adaptive.solver import Region
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.front import DONE
 from bough.adaptive.tree.passes import PLACE
 from bough.errors import ModelError
-from bough.types import BoolArray, FloatArray, IntArray
+from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from bough.adaptive.motion.solver import MotionSolver
@@ -104,11 +104,6 @@ class EvaluatedRegion(Region):
         return self.linkage.engine
 
     @property
-    def has_closed(self) -> bool:
-        """Whether the last choice locked joints that moved."""
-        return bool(self.choice.count[CLOSED])
-
-    @property
     def nbytes(self) -> int:
         """Memory held."""
         return self.tree.nbytes + self.engine.nbytes + sum(a.nbytes for a in self.choice)
@@ -149,23 +144,35 @@ class EvaluatedRegion(Region):
             return False
         changed = bool(changes.any_force or changes.torques or changes.everything)
         if not self.begun or (h != self.h and self._is_implicit):
-            self._solve_all(loads, h)
+            full = solver.engine  # what loops, friction and stops do now, for all evaluations to come
+            if self.loop_forces is not None or full.has_stops:
+                full.accelerate(loads, INSTANT, h)
+            if full.has_stops:
+                full.publish_stops()
+            if self.loop_forces is not None:
+                self.loop_forces.update(full, None, loads)
+                self.loop_forces.record()
             with self.with_loops(loads):
                 self.begin(loads, h)
             changes.taken_by_tree()
             self.begun, self.h, self.age, changed = True, h, interval.every, False
         elif changed:
-            self.urgent = self.urgent or self._has_locked(changes.torques)
+            plan = self.tree.plan
+            locked = self.evaluation.active[plan.node_of[plan.host[changes.torques]]] == 0
+            self.urgent = self.urgent or bool(locked.any())
             self.note(changes.everything or changes.most_forces, changes.forces, changes.torques)
             changes.taken_by_tree()
             self.linkage.reload(loads)
-        loose = solver.engine.has_stops and changed and self._jumps(loads)
+        loose = False  # friction may not hold what is locked under loads far from those of the last choice
+        if solver.engine.has_stops and changed:
+            now, then = _all(loads, solver.laws.tau), self.loads_chosen_for
+            loose = len(now) != len(then) or float(np.abs(now - then).sum()) > JUMP * float(np.abs(then).sum())
         if self.age >= (interval.every // 5 if self.urgent else interval.every) or (changed and not keep) or loose:
             self.age, self.urgent = 0, False
             if not self.choose():
                 selector.leave(BUILD_COST + EVALUATION_COST)
                 return False
-            selector.succeed()
+            selector.on_tree, selector.patience = True, 1  # active joints pay
             interval.adapt(int(self.choice.count[FRESH]), int(self.choice.count[OPEN]))
         return True
 
@@ -187,30 +194,9 @@ class EvaluatedRegion(Region):
         """Configuration, velocity or gravity are others."""
         self.begun = False
 
-    def _solve_all(self, loads: Loads, h: float) -> None:
-        """What loops, friction and stops do now, for all evaluations to come. O(n)."""
-        full = self.solver.engine
-        if self.loop_forces is not None or full.has_stops:
-            full.accelerate(loads, INSTANT, h)
-            if full.has_stops:
-                full.publish_stops()
-            if self.loop_forces is not None:
-                self.loop_forces.update(full, None, loads)
-                self.loop_forces.record()
-
     def with_loops(self, loads: Loads, recorded: bool = False) -> AbstractContextManager[None]:
         """See `LoopForces.among`."""
         return nullcontext() if self.loop_forces is None else self.loop_forces.among(loads, recorded)
-
-    def _jumps(self, loads: Loads) -> bool:
-        """Whether loads and torques are far from those of the last choice: friction may not hold what is locked."""
-        now, then = _all(loads, self.solver.laws.tau), self.loads_chosen_for
-        return len(now) != len(then) or float(np.abs(now - then).sum()) > JUMP * float(np.abs(then).sum())
-
-    def _has_locked(self, joints: list[int]) -> bool:
-        """Whether one of these joints, numbers of primitives, is locked."""
-        plan = self.tree.plan
-        return bool((self.evaluation.active[plan.node_of[plan.host[joints]]] == 0).any())
 
     def note(self, everything: bool, forces: list[int], torques: list[int]) -> None:
         """Other forces on these bodies, and torques at these joints: records of the clusters they act in are behind."""
@@ -273,17 +259,28 @@ class EvaluatedRegion(Region):
             if not self._choose_by(loads, rule):
                 return False
             for _ in range(RECHOICES if certified and whole is None else 0):
-                if self.has_closed and not self._choose_by(loads, rule):
+                if self.choice.count[CLOSED] and not self._choose_by(loads, rule):
                     return False
             if share < self._least_share:  # the floor grows with the forces
                 continue
             if whole is not None:
-                if self.has_closed:  # joints that moved stand still: friction does something else
+                if self.choice.count[CLOSED]:  # joints that moved stand still: friction does something else
                     whole = self._solve_whole(loads)
-                self.lost = self._lost_beside(whole)
+                qdd = solver.motion.qdd  # |qdd(whole) - qdd(locked)|^2, with friction and stops of both
+                qdd[:] = 0.0
+                if self.linkage.joints:
+                    self.engine.accelerate_unchanged(self.linkage.loads, INSTANT, self.h)
+                self.lost = solver.engine.product(whole - qdd, whole - qdd)
             found = math.sqrt(max(self.lost, 0.0) / self.mass)
             if share > self.share and (not certified or found > error.eps):
-                self._warn_of_noise()
+                if not self._has_warned:
+                    warnings.warn(
+                        f"{error.name}: eps = {self.share * error.eps:g} m/s^2 is below the noise floor of this "
+                        f"linkage under these forces, {self.noise_floor:.1e}, which is used instead; eps = 0 locks "
+                        f"nothing",
+                        stacklevel=6,
+                    )
+                self._has_warned = True
             met = not certified or found <= error.eps or self.is_limited  # as far as it may be
             if not met and found > self.noise_floor and max(share, 2 * LEAST_SHARE) > self.share:
                 return self._open_all(loads, limit)
@@ -299,7 +296,10 @@ class EvaluatedRegion(Region):
         full = self.solver.engine
         if self.solver.error.name == BY_JOINT:
             full.accelerate(loads, self.h or 1e-3, self.h)
-            self._sum_joints()
+            plan = self.tree.plan
+            if not len(self.evaluation.joint):
+                self.evaluation = self.evaluation._replace(joint=np.zeros((len(plan.left), 2)))
+            compiled(joint_sums)(self.solver.mechanism, plan, self.solver.motion, self.evaluation.joint)
         if full.has_stops or (certified and self.loop_forces is not None):
             return self._solve_whole(loads)
         if self.loop_forces is not None and self.engine.has_loops:
@@ -317,19 +317,16 @@ class EvaluatedRegion(Region):
             self.loads_chosen_for = _all(loads, e.tau)
             torque, weld = e.stop_torque.copy(), e.weld_armature.copy()
             full.publish_stops()
-            self._take_stops((e.weld_armature != weld) | ((e.weld_armature == 0.0) & (e.stop_torque != torque)))
+            others = (e.weld_armature != weld) | ((e.weld_armature == 0.0) & (e.stop_torque != torque))
+            part, at = self.engine.laws, self.linkage.pieces.dofs
+            part.stop_torque[:], part.weld_armature[:] = e.stop_torque[at], e.weld_armature[at]
+            self._weigh()
+            joints = np.unique(np.searchsorted(self.solver.mechanism.dof, np.flatnonzero(others), "right") - 1)
+            self.note(False, [], joints.tolist())
         if self.loop_forces is not None:
             self.loop_forces.update(full, None, loads)
             self.note(False, self.loop_forces.record(), [])
         return whole
-
-    def _lost_beside(self, whole: FloatArray) -> float:
-        """Delta = |qdd(whole) - qdd(locked)|^2 in the mass metric, with friction and stops of both. O(n)."""
-        qdd = self.solver.motion.qdd
-        qdd[:] = 0.0
-        if self.joints:
-            self.engine.accelerate_unchanged(self.linkage.loads, INSTANT, self.h)
-        return self.solver.engine.product(whole - qdd, whole - qdd)
 
     def _open_all(self, loads: Loads, limit: int) -> bool:
         """Make all joints active, where rounding keeps a rule from meeting the error."""
@@ -354,29 +351,16 @@ class EvaluatedRegion(Region):
         error = self.solver.error
         return 0.0 if error.name == BY_JOINT else (1.0 + 1e-9) * self.noise_floor / error.eps
 
-    def _warn_of_noise(self) -> None:
-        if not self._has_warned:
-            self._has_warned, error = True, self.solver.error
-            warnings.warn(
-                f"{error.name}: eps = {self.share * error.eps:g} m/s^2 is below the noise floor of this "
-                f"linkage under these forces, {self.noise_floor:.1e}, which is used instead; eps = 0 locks nothing",
-                stacklevel=7,
-            )
-
-    def _sum_joints(self) -> None:
-        """Let the next choice go by the accelerations of all joints in `motion.qdd`, and their rates. O(n)."""
-        plan = self.tree.plan
-        if not len(self.evaluation.joint):
-            self.evaluation = self.evaluation._replace(joint=np.zeros((len(plan.left), 2)))
-        compiled(joint_sums)(self.solver.mechanism, plan, self.solver.motion, self.evaluation.joint)
-
     def choose_by(self, rule: Rule, loads: Loads) -> bool:
         """Evaluate the linkage and choose the region anew; False if more clusters would be open than the rule allows.
 
         Within a budget of clusters the rule is made coarser instead.
         """
         touched = np.unique(np.array(self.touched, np.int64))
-        energy = self._look()
+        work = self.engine.work  # how the pieces move
+        if self.evaluation.velocity is not work.a:
+            self.evaluation = self.evaluation._replace(velocity=work.a, momentum=work.momentum)
+        energy = self.engine.kinetic_energy()
         if self.stale or len(touched) > 0.2 * len(self.tree.plan.left):
             self._attend(BUILD, loads)
             touched = NOTHING
@@ -398,25 +382,10 @@ class EvaluatedRegion(Region):
         self.lost = self._attend(LOST, loads)
         return True
 
-    def _take_stops(self, others: BoolArray) -> None:
-        """Friction and stops are those of the whole linkage now; of these degrees of freedom they are others."""
-        part, at, whole = self.engine.laws, self.linkage.pieces.dofs, self.solver.laws
-        part.stop_torque[:], part.weld_armature[:] = whole.stop_torque[at], whole.weld_armature[at]
-        self._weigh()
-        joints = np.unique(np.searchsorted(self.solver.mechanism.dof, np.flatnonzero(others), "right") - 1)
-        self.note(False, [], joints.tolist())
-
     def _weigh(self) -> None:
         """Let evaluations know the armatures of implicit steps and of welded joints."""
         e, h = self.solver.laws, float(self.evaluation.lead[0])
         self.tree.mechanism.armature[:] = e.rotor + h * e.damping + h * h * e.stiffness + e.weld_armature
-
-    def _look(self) -> float:
-        """Let the evaluation know how the pieces move; returns their kinetic energy."""
-        work = self.engine.work
-        if self.evaluation.velocity is not work.a:
-            self.evaluation = self.evaluation._replace(velocity=work.a, momentum=work.momentum)
-        return self.engine.kinetic_energy()
 
     def _change(self, loads: Loads, energy: float) -> None:
         """Make the chosen region the present one."""
@@ -438,7 +407,7 @@ class EvaluatedRegion(Region):
         """See `Dynamics.refine`."""
         end = math.inf if microseconds is None else perf_counter() + 1e-6 * microseconds
         most = len(self.solver.inputs.model.joints) if budget is None else budget
-        while perf_counter() < end and self.joints < most:
+        while perf_counter() < end and self.linkage.joints < most:
             kept, self.share = self.share, 0.5 * self.share
             ends = self.share < LEAST_SHARE or 0.5 * self.share * self.solver.error.eps < self.noise_floor
             if self.is_limited or ends or not self.choose():
@@ -462,10 +431,8 @@ class EvaluatedRegion(Region):
         if self.loop_forces is not None:
             state["loops"] = {"force": self.loop_forces.force, "recorded": self.loop_forces.recorded}
         if self.begun:
-            state["laws"] = {
-                "stop_torque": self.solver.laws.stop_torque,
-                "weld_armature": self.solver.laws.weld_armature,
-            }
+            laws = self.solver.laws
+            state["laws"] = {"stop_torque": laws.stop_torque, "weld_armature": laws.weld_armature}
             state["open"] = self.linkage.open_nodes.copy()
             state["stops"] = self.engine.state_of_stops()
         return state
@@ -474,10 +441,8 @@ class EvaluatedRegion(Region):
         """What `state` gave; O(n) where a region was active."""
         super().restore(state)
         if self.loop_forces is not None:
-            self.loop_forces.force[:], self.loop_forces.recorded[:] = (
-                state["loops"]["force"],
-                state["loops"]["recorded"],
-            )
+            known = state["loops"]
+            self.loop_forces.force[:], self.loop_forces.recorded[:] = known["force"], known["recorded"]
         if state["begun"]:
             laws, loads = self.solver.laws, self.solver.inputs.forces.loads()
             laws.stop_torque[:], laws.weld_armature[:] = state["laws"]["stop_torque"], state["laws"]["weld_armature"]

@@ -14,7 +14,6 @@ from bough.adaptive.engines.layout import JointLaws, make_laws
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration, check_measure
 from bough.adaptive.motion.region import INSTANT, EvaluatedRegion
-from bough.adaptive.region import check_interval
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
 from bough.errors import SettingError
@@ -42,10 +41,9 @@ class MotionSolver(Solver):
     ) -> None:
         measure = body_acceleration(0.0) if error is None else error
         check_motion(measure)
-        check_interval(every)
         if most is not None and not (isinstance(most, Integral) and most >= 1):
             raise SettingError(f"most: at least 1 joint must be allowed to be active, got {most!r}")
-        super().__init__(inputs, method, METHODS, measure)
+        super().__init__(inputs, method, METHODS, measure, every)
         self._every, self._most = every, most
         self.selector.restart(on_tree=True, wait=0)
 
@@ -58,17 +56,17 @@ class MotionSolver(Solver):
     def _make_region(self) -> EvaluatedRegion:
         return EvaluatedRegion(self, self._every, self._most)
 
-    def _take_error(self, measure: ErrorMeasure) -> None:
+    def take_error(self, measure: ErrorMeasure) -> None:
+        """Another error is allowed from now on: the region is due, by its own rule."""
         check_motion(measure)
-        self._error = measure
+        self.error = measure
         self.region.renew()
 
     @property
     def is_exact(self) -> bool:
         """Whether no joint is ever locked."""
-        return self.method == "full" or self._error.eps == 0.0
+        return self.method == "full" or self.error.eps == 0.0
 
-    @property
     def _tree_is_current(self) -> bool:
         return self.region.begun and self.cost.method == "adaptive"
 
@@ -78,7 +76,7 @@ class MotionSolver(Solver):
         has_stepped = not math.isnan(self.cost.seconds)
         if (self.cost.method == "full" and has_stepped) or not self.region.begun:
             return len(self.inputs.model.joints)
-        return self.region.joints
+        return self.region.linkage.joints
 
     def solve(self) -> FloatArray:
         """Joint accelerations (nv,) here and now; not a copy."""
@@ -110,7 +108,7 @@ class MotionSolver(Solver):
 
     def tally(self) -> FloatArray:
         """See `Engine.tally`; O(active joints) where joints are locked, but for the first time."""
-        return self.region.tally() if self._tree_is_current else self.engine.tally()
+        return self.region.tally() if self._tree_is_current() else self.engine.tally()
 
     def moving(self) -> BoolArray:
         """(bodies,) whether the joint of a body is active."""
@@ -137,7 +135,7 @@ class MotionSolver(Solver):
         """What it remembers beyond its inputs."""
         changes = self.changes
         state: dict[str, Any] = {
-            "measure": list(astuple(self._error)), "selector": self.selector.state(), "last": self.cost.method,
+            "measure": list(astuple(self.error)), "selector": self.selector.state(), "last": self.cost.method,
             "options": self.options, "v": self.motion.v,
             "changes": [changes.everything or changes.most_forces, list(changes.forces), list(changes.torques)],
             "region": self.region.state(),

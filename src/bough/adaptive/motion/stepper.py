@@ -11,8 +11,8 @@ import numpy as np
 from bough.adaptive.engines.engine import INTEGRATORS, Engine
 from bough.adaptive.engines.rest import MAX_PARTS
 from bough.adaptive.motion.solver import MotionSolver
+from bough.adaptive.solver import Stepper
 from bough.adaptive.stats import Cost
-from bough.adaptive.stepper import Stepper
 from bough.adaptive.tree.contract import Loads
 from bough.errors import NumericalError, SettingError, unknown_option
 
@@ -40,11 +40,9 @@ class MotionStepper(Stepper):
         if solver.method == "auto" and moved:
             solver.selector.restart(on_tree=True, wait=0)
         elif began:
-            solver.selector.upset()
-
-    def loops_changed(self) -> None:
-        """Other loops are held: velocities may open them."""
-        self.restart()
+            selector = solver.selector  # joints are chosen the later, the more often that happens
+            selector.upsets = min(2 * selector.upsets + 1, 1024)
+            selector.wait = max(selector.wait, selector.upsets - 1)
 
     def _advance(self, most: int, h: float) -> int:
         solver, region = self.solver, self.solver.region
@@ -64,10 +62,14 @@ class MotionStepper(Stepper):
         else:
             engine, n = region.engine, min(most, region.left)
             solver.cost = Cost("adaptive")
-            done = n - (self._march(engine, region.linkage.loads, h, n) if region.joints else 0)
+            done = n - (self._march(engine, region.linkage.loads, h, n) if region.linkage.joints else 0)
             region.age += done
         if n > done == 0:
-            raise self._diverged(engine, h)
+            name = solver.inputs.model.dof_names[engine.diverged]
+            raise NumericalError(
+                f"the motion diverges in step {self.steps + 1}, at t = {self.time:.6g} s, first at {name!r}: take "
+                f"steps smaller than {h:g} s, or another integrator; the state is that before the step"
+            )
         return done
 
     def _check_loops(self) -> None:
@@ -126,13 +128,6 @@ class MotionStepper(Stepper):
         linkage = solver.region.linkage
         linkage.reload(loads)
         return linkage.engine.march_stage(linkage.loads, h, stage)
-
-    def _diverged(self, engine: Engine, h: float) -> NumericalError:
-        name = self.solver.inputs.model.dof_names[engine.diverged]
-        return NumericalError(
-            f"the motion diverges in step {self.steps + 1}, at t = {self.time:.6g} s, first at {name!r}: take steps "
-            f"smaller than {h:g} s, or another integrator; the state is that before the step"
-        )
 
     def state(self) -> dict[str, Any]:
         """What it remembers, for a checkpoint."""

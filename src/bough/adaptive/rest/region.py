@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough.adaptive.cost import LEAST
+from bough.adaptive.cost import LEAST, LEAST_CLUSTERS
 from bough.adaptive.engines.rest import OUTGROWN, Course
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.region import Region
+from bough.adaptive.solver import Region
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import NO_LIMIT
 from bough.adaptive.tree.front import DONE, MET, ROOT, WAITING
@@ -63,7 +63,7 @@ class BoundedRegion(Region):
     @property
     def left(self) -> int:
         """Steps until it is chosen anew."""
-        return super().left if self.joints else 1
+        return super().left if self.linkage.joints else 1
 
     def ready(self, budget: int = NO_LIMIT, keep: bool = False) -> bool:
         """Choose the region where that is due; False if it would have more than `budget` clusters, or does not pay.
@@ -72,7 +72,7 @@ class BoundedRegion(Region):
         """
         self.solver.inputs.forces.flush()
         other = self.solver.changes.any_force
-        if not self.is_chosen or (other and not (keep and self.joints)) or self._has_changed:
+        if not self.is_chosen or (other and not (keep and self.linkage.joints)) or self._has_changed:
             if budget == NO_LIMIT or self.interval.pays(self.solver.selector.joints):
                 return self._choose(budget)
             self._pass, self.interval.open = -1, 0
@@ -84,7 +84,7 @@ class BoundedRegion(Region):
     @property
     def _has_changed(self) -> bool:
         """Whether power is another than the region was chosen for, or spent; looked at after 1, 2, 4 ... steps."""
-        if self.age == 0 or self.age & (self.age - 1) or self.joints == 0:
+        if self.age == 0 or self.age & (self.age - 1) or self.linkage.joints == 0:
             return False
         return not REST * self.power <= self.linkage.engine.power() <= GROWTH * self.power
 
@@ -114,7 +114,9 @@ class BoundedRegion(Region):
             if not lost > allowed:
                 if lost < LITTLE * allowed:
                     self.share = min(1.0, 1.25 * self.share)
-                self._settle(loads, lost / full if full > 0.0 else 0.0)
+                if loads is not self._loads:
+                    self._loads, self._above = loads, tree.root_paths(loads.body)
+                self.interval.chosen(linkage.joints, self._above, lost / full if full > 0.0 else 0.0)
                 return True
             self.share *= max(0.5, 0.8 * allowed / lost)
         self._pass = -1
@@ -153,17 +155,11 @@ class BoundedRegion(Region):
         self.linkage.solve(self.solver.closing_rate)
         return self.linkage.engine.power()
 
-    def _settle(self, loads: Loads, lost: float) -> None:
-        """It is chosen, and loses this share of the descent rate."""
-        if loads is not self._loads:
-            self._loads, self._above = loads, self.linkage.tree.root_paths(loads.body)
-        self.interval.chosen(self.joints, self._above, lost)
-
     @property
     def may_be_left(self) -> bool:
         """Whether full steps may take its place with method "adaptive": by energy they lose nothing."""
-        error = self.solver.error
-        return error.over == "energy" and error.eps > 0.0 and not self.interval.fixed and self.solver.selector.is_large
+        error, is_large = self.solver.error, self.solver.selector.joints > LEAST_CLUSTERS
+        return error.over == "energy" and error.eps > 0.0 and not self.interval.fixed and is_large
 
     def is_hopeless(self, most: int) -> bool:
         """Whether even without those joints that move least, by a full solution, more would be open than so many."""
@@ -237,16 +233,13 @@ class BoundedRegion(Region):
         done = steps - int(course.steps[0])
         self.solver.clock.time[0] += done * course.h
         self.solver.clock.step[0] += done
-        self._note(done)
+        tree = self.linkage.tree
+        self.age += done
+        self.moved, self.placed = True, False
+        tree.state.stamp[tree.front.done[: int(tree.front.count[DONE])]] = max(self.solver.clock.step[0], 1.0)
         if course.code[0] == OUTGROWN:
             self.age = self.interval.every
         return energy
-
-    def _note(self, steps: int) -> None:
-        tree = self.linkage.tree
-        self.age += steps
-        self.moved, self.placed = True, False
-        tree.state.stamp[tree.front.done[: int(tree.front.count[DONE])]] = max(self.solver.clock.step[0], 1.0)
 
     def forget(self) -> None:
         """All joints may be elsewhere."""

@@ -21,7 +21,6 @@ from bough.adaptive.engines.layout import JointLaws, make_laws
 from bough.adaptive.engines.stops import NEAR
 from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage, measured
-from bough.adaptive.region import check_interval
 from bough.adaptive.rest.region import BoundedRegion
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
@@ -76,16 +75,6 @@ def clamped(tree: TreeEngine, error: ErrorMeasure) -> ErrorMeasure:
     return error.clamped(floor)
 
 
-def not_finite(q: FloatArray) -> NumericalError:
-    """Why accelerations at q are no numbers."""
-    far = float(np.abs(q).max(initial=0.0))
-    if far > FAR:
-        return NumericalError(
-            f"the joint accelerations are not finite: a joint has moved to {far:.1e}, so steps are too large"
-        )
-    return NumericalError("the joint accelerations are not finite: the linkage is singular or the forces are too large")
-
-
 class RestSolver(Solver):
     """Accelerations of a linkage at rest, within the error, found when they are asked for; see `QuasiStatics`."""
 
@@ -95,9 +84,9 @@ class RestSolver(Solver):
     def __init__(
         self, inputs: Inputs, error: Error, method: str, metric: Any, assembly: Any, selection: Selection
     ) -> None:
-        super().__init__(inputs, method, METHODS, measured(error) or absolute_linkage(0.0))
         culled, every, catch_up = selection
-        if culled is None and catch_up and self._error.over != "energy":
+        super().__init__(inputs, method, METHODS, measured(error) or absolute_linkage(0.0), every)
+        if culled is None and catch_up and self.error.over != "energy":
             culled = "zero"
         self.selection = selection._replace(culled=culled)
         self.metric, self.assembly = metric, assembly
@@ -106,9 +95,8 @@ class RestSolver(Solver):
         self.selector.restart(method != "auto")
         if culled not in (None, *CULLED):
             raise unknown_option(f"culled clusters cannot be {culled!r}", culled, CULLED)
-        check_interval(every)
-        self._take_rule(self._rule(self._error))
-        self._error.check_at_rest(inputs.model.joints.bodies, self.culled)
+        self._take_rule(self._rule(self.error))
+        self.error.check_at_rest(inputs.model.joints.bodies, self.culled)
 
     def _linkage(self) -> tuple[Mechanism, JointLaws]:
         # springs and dampers are potentials here
@@ -161,12 +149,13 @@ class RestSolver(Solver):
         paths = self.tree.root_paths(self.inputs.forces.loads().body)
         return int(self.tree.front.count[JOINTS]), cost(self.tree.opened, paths)
 
-    def _take_error(self, measure: Error) -> None:
+    def take_error(self, measure: Error) -> None:
+        """Another error is allowed from now on."""
         measure = measured(measure) or absolute_linkage(0.0)
-        if measure != self._error:
+        if measure != self.error:
             rule = self._rule(measure)
             measure.check_at_rest(self.inputs.model.joints.bodies, rule)
-            kind, self._error = self._error.over, measure
+            kind, self.error = self.error.over, measure
             if rule != self.culled:
                 self._take_rule(rule)
             self.changes.error()
@@ -190,7 +179,7 @@ class RestSolver(Solver):
 
     def _keep(self) -> None:
         """Let the tree keep what the measure needs."""
-        tree, by_energy = super().assemble(), self._error.over == "energy"
+        tree, by_energy = super().assemble(), self.error.over == "energy"
         total = TOTAL if self.method != "dca" and not by_energy else 0
         tree.keeps = total + (RIGID if self.region is not None else 0)
         tree.noise = Noise()
@@ -223,7 +212,6 @@ class RestSolver(Solver):
         """Share of the gaps of loops to close, by h."""
         return (1.0 if self.closures is None else self.closures.rate) / self.h
 
-    @property
     def _tree_is_current(self) -> bool:
         return self.tree is not None and not self.changes.everything
 
@@ -233,7 +221,7 @@ class RestSolver(Solver):
         """Steps of this size follow: loops are closed within one."""
         if h != self.h:
             self.h, self.changes.closures, self.changes.solution = h, True, True
-            if self._error.metres:
+            if self.error.metres:
                 self.changes.error()
         self.clock.h[0] = h
         if self.inputs.potentials.set_step(h):
@@ -274,7 +262,7 @@ class RestSolver(Solver):
         if unknown:
             examine(tree, self.engine, loads)
         if not self.is_exact and (measure or unknown):
-            self._error = clamped(tree, self._error)
+            self.error = clamped(tree, self.error)
         return tree
 
     def examine(self) -> None:
@@ -306,7 +294,7 @@ class RestSolver(Solver):
         elif self.region is not None:
             self.region.ready()
             self.region.linkage.solve(self.closing_rate)
-            joints = float(self.region.joints)
+            joints = float(self.region.linkage.joints)
         else:
             self.ready_tree().refine(self.error)
             joints, size = math.nan, self.assemble().front.value[ROOT]
@@ -334,17 +322,22 @@ class RestSolver(Solver):
         engine = self.engine
         return engine.has_stops and (bool(self.laws.friction.any()) or engine.has_limits_within(NEAR))
 
-    @property
-    def passes_limit(self) -> bool:
-        """Whether a joint is beyond its limit."""
-        return self.engine.has_stops and self.engine.has_limits_within(-NEAR)
-
     def no_number(self) -> NumericalError:
         """Why accelerations are no numbers. The tree is made anew by whatever comes next."""
         self.changes.all()
-        return not_finite(self.inputs.shared.q)
+        far, why = (
+            float(np.abs(self.inputs.shared.q).max(initial=0.0)),
+            "the linkage is singular or the forces are too large",
+        )
+        if far > FAR:
+            why = f"a joint has moved to {far:.1e}, so steps are too large"
+        return NumericalError(f"the joint accelerations are not finite: {why}")
 
     # What follows
+
+    def transmitted(self, bodies: IntArray) -> FloatArray:
+        """(k, 6) forces on primitives through their joints, in their laid frames, moment first."""
+        return self.respond(bodies, forces=True)
 
     def respond(self, bodies: IntArray, forces: bool = False) -> FloatArray:
         """(k, 6) accelerations of primitives in their laid frames, angular first, relative to free fall; exact.
@@ -365,10 +358,6 @@ class RestSolver(Solver):
         if not self.uses_all_joints or not self.changes.solution:
             qdd[:] = kept
         return found
-
-    def transmitted(self, bodies: IntArray) -> FloatArray:
-        """(k, 6) forces on primitives through their joints, in their laid frames, moment first."""
-        return self.respond(bodies, forces=True)
 
     def groups(self, body: IntArray, since: int) -> IntArray:
         """The bodies with which these, -1 = the ground, have moved as one since a step; -1 with the ground. O(n)."""
@@ -396,7 +385,7 @@ class RestSolver(Solver):
         shape = assembly_facts(self.assembly, lambda: self.assemble().plan)
         changes, refined = self.changes, self.region is None and not (self.is_exact or self.uses_all_joints)
         state: dict[str, Any] = {
-            "clock": np.concatenate(self.clock), "h": self.h, "measure": list(astuple(self._error)),
+            "clock": np.concatenate(self.clock), "h": self.h, "measure": list(astuple(self.error)),
             "options": self.options | {"metric": None, "assembly": shape},
             "all_moved": self.all_moved,
             "refined": refined and not changes.solution, "selector": self.selector.state(),
@@ -413,7 +402,7 @@ class RestSolver(Solver):
         """What `state` gave; clusters that were open are opened again."""
         for own, kept in zip(self.clock, state["clock"], strict=True):
             own[0] = kept
-        self.h, self.all_moved, self._error = state["h"], state["all_moved"], measure_of(state["measure"])
+        self.h, self.all_moved, self.error = state["h"], state["all_moved"], measure_of(state["measure"])
         self.selector.restore(state["selector"])
         if self.closures is not None:
             self.closures.rate = state["rate"]

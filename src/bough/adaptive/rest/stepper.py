@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.cost import LOOK_COST, WARM_COST
+from bough.adaptive.cost import CHUNK, LOOK_COST, WARM_COST
 from bough.adaptive.engines.rest import BRAKED, CALM, MAX_PARTS, NOT_FINITE, TOO_FAR, make_course
+from bough.adaptive.engines.stops import NEAR
 from bough.adaptive.rest.solver import RestSolver
 from bough.adaptive.restraints import Restraints
+from bough.adaptive.solver import Stepper
 from bough.adaptive.stats import Cost
-from bough.adaptive.stepper import Stepper
 from bough.adaptive.tree.engine import NO_LIMIT
 from bough.adaptive.tree.front import FULL_TIER, LINEAR_TIER, OPENED
 from bough.adaptive.tree.passes import FAR
@@ -30,6 +31,7 @@ CHECKED = 32  # steps on the paper's tree of which one is checked, where joints 
 STILL = 1e-11  # rad or m by which all joints move in a step: less is rounding
 # Loops that stay open by more than this (m or rad), and have not come closer for so many steps, do not close.
 OPEN, PATIENCE, CLOSER = 1e-4, 30, 0.95
+ALL: Any = slice(None)
 KEPT = ("parts", "calm", "changed_steps", "least", "since", "before")  # by checkpoints
 
 
@@ -39,6 +41,7 @@ class Part(NamedTuple):
     solve: Callable[[], object]  # finds accelerations
     move: Callable[[float], None]  # moves by h qdd
     known: bool = False  # whether accelerations at the beginning of the step are known
+    checks: bool = True  # whether a part that goes uphill may be taken back
 
 
 class RestStepper(Stepper):
@@ -167,11 +170,17 @@ class RestStepper(Stepper):
         if solver.uses_all_joints:
             return self._full_steps(most, h)
         before = self._snapshot() if solver.engine.has_stops else []
-        if solver.is_exact:
-            done = self._exact_step(h)
+        if solver.is_exact:  # of all joints, with their accelerations from the tree
+            done, known = 1, not solver.changes.solution and solver.cost.method == solver._tree_method
+            self._step_in_parts(h, Part(lambda: solver.ready_tree().solve_exactly(), self._move, known))
+            solver.changes.solution = not self._is_checked
+            nodes = float(len(solver.assemble().plan.left))
+            solver.cost = Cost(solver._tree_method, float(self.selector.joints), nodes)
         else:
             done = self._tree_steps(most, h) if solver.region is None else self._region_steps(most, h)
-        if solver.passes_limit:  # what leads beyond a limit is taken back, and done with it
+        if before and solver.engine.has_limits_within(
+            -NEAR
+        ):  # what leads beyond a limit is taken back, and done with it
             self._put_back(before)
             return self._full_steps(1, h)
         return done
@@ -215,7 +224,7 @@ class RestStepper(Stepper):
             n = min(n, PATIENCE // 3)
         known = not solver.changes.solution and solver.cost.method == "aba"
         if solver.has_functions:
-            self._step_in_parts(h, self._is_checked, Part(solver.solve_all_joints, self._move, known))
+            self._step_in_parts(h, Part(solver.solve_all_joints, self._move, known))
             done, solver.changes.solution = 1, not self._is_checked
         else:
             done = self._march(n, h, known=known, checks=self._is_checked or self.springs is not None)
@@ -223,35 +232,27 @@ class RestStepper(Stepper):
         solver.cost = Cost("aba", float(self.selector.joints))
         return done
 
-    def _exact_step(self, h: float) -> int:
-        """One step of all joints, with their accelerations from the tree."""
-        solver, method = self.solver, self.solver._tree_method
-        known = not solver.changes.solution and solver.cost.method == method
-        self._step_in_parts(h, self._is_checked, Part(lambda: solver.ready_tree().solve_exactly(), self._move, known))
-        solver.changes.solution = not self._is_checked
-        solver.cost = Cost(method, float(self.selector.joints), float(len(solver.assemble().plan.left)))
-        return 1
-
     def _tree_steps(self, n: int, h: float) -> int:
         """Steps by bounded passes over the tree, many of them in compiled code."""
         solver, selector, tree = self.solver, self.selector, self.solver.ready_tree()
-        n = 1 if solver.closures is not None else min(n, selector.chunk) if solver.switches else n
+        n = 1 if solver.closures is not None else min(n, CHUNK - selector.taken) if solver.switches else n
         counts = tree.front.count
         counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
         budget = selector.budget if solver.switches else NO_LIMIT
         # steps until one is checked; the paper checks none
         catches_up, parts, left = bool(solver.clock.catches_up[0]), 1 if self.is_called else self.parts, 0
-        due, checks = -self.steps % CHECKED if catches_up else n, catches_up and self._is_checked
-        by_tree = Part(lambda: solver.ready_tree().refine(solver.error), self._move_on_tree)
+        due = -self.steps % CHECKED if catches_up else n
+        solve = lambda: solver.ready_tree().refine(solver.error)  # noqa: E731
+        by_tree = Part(solve, self._move_on_tree, checks=catches_up)
         if solver.has_functions or due == 0 or parts > 1:
             n = 1
-            self._step_in_parts(h, checks, by_tree)
+            self._step_in_parts(h, by_tree)
         else:
             n = min(n, due)
             left = tree.march(solver.error, solver.inputs.forces.loads(), n, self.max_turn, budget)
             if left == n and tree.refused:
                 left = n - 1
-                self._step_in_parts(h, checks, by_tree)
+                self._step_in_parts(h, by_tree)
         done = n - left
         if not done:
             selector.leave(WARM_COST)
@@ -277,7 +278,7 @@ class RestStepper(Stepper):
         n = min(n, region.left)
         if solver.has_functions:
             age, solve = region.age, lambda: region.linkage.solve(solver.closing_rate)
-            self._step_in_parts(h, self._is_checked, Part(solve, lambda part: self._move(part, on_region=True)))
+            self._step_in_parts(h, Part(solve, lambda part: self._move(part, on_region=True)))
             region.age, solver.clock.step[0], done = age + 1, self.steps + 1, 1
         else:
             done = self._march(n, h, on_region=True)
@@ -285,7 +286,7 @@ class RestStepper(Stepper):
             return self._region_steps(n, h)
         solver.changes.step()
         full, linear = int(counts[FULL_TIER]), int(counts[LINEAR_TIER])
-        solver.cost = Cost("adaptive", float(region.joints), full / done, linear / done)
+        solver.cost = Cost("adaptive", float(region.linkage.joints), full / done, linear / done)
         if region.interval.pays(selector.joints):
             selector.patience = 1
         return done
@@ -368,11 +369,11 @@ class RestStepper(Stepper):
             f"that no joint turns by more than {self.max_turn:.3g} rad in one: take a smaller step"
         )
 
-    def _step_in_parts(self, h: float, checks: bool, part: Part) -> None:
+    def _step_in_parts(self, h: float, part: Part) -> None:
         """One step in parts, in none of which a joint turns by more than `max_turn`; one that fails is taken back."""
         closures, before = self.solver.closures, self._snapshot()
         try:
-            while not self._all_parts(h, checks, part):
+            while not self._all_parts(h, part):
                 if closures is None or closures.rate < SLOWEST:
                     raise self._too_long(h)
                 self._put_back(before)
@@ -383,7 +384,7 @@ class RestStepper(Stepper):
         if closures is not None:
             closures.rate = min(1.0, 2.0 * closures.rate)
 
-    def _all_parts(self, h: float, checks: bool, part: Part) -> bool:
+    def _all_parts(self, h: float, part: Part) -> bool:
         """The parts of a step; False where they are too many."""
         solver, qdd, left, known, taken = self.solver, self.solver.motion.qdd, h, part.known, 0
         for count in range(self._most):
@@ -396,7 +397,7 @@ class RestStepper(Stepper):
             if max(turn / self.max_turn, slide / FAR, cuts) + count > self._most:
                 return False
             pieces = max(1, math.ceil(turn / self.max_turn - 1e-9), cuts)
-            known = checks and 4.0 * h * pieces <= self._most * left
+            known = part.checks and self._is_checked and 4.0 * h * pieces <= self._most * left
             before, motion = self._snapshot() if known else [], qdd.copy()
             part.move(left / pieces)
             if known:
@@ -474,7 +475,9 @@ class RestStepper(Stepper):
         if len(self.before) != len(qdd):
             self.before = qdd.copy()
             return
-        open_ = self._open
+        region, open_ = self.solver.region, ALL  # where those are that moved in the last step
+        if not (self.solver.cost.method == "aba" or region is None or self.solver.is_exact):
+            open_ = region.linkage.mechanism.v_index
         now, old = qdd[open_], self.before[open_]
         turned, size = float((now * old).sum()), float((old * old).sum())  # no BLAS: its threads cost more
         if turned < -size and math.sqrt(size) * self.solver.h > STILL:
@@ -484,14 +487,6 @@ class RestStepper(Stepper):
             if self.calm >= CALM:
                 self.parts, self.calm = self.parts // 2, 0
         self.before[open_] = now
-
-    @property
-    def _open(self) -> Any:
-        """Where the accelerations of joints are that moved in the last step."""
-        region = self.solver.region
-        if self.solver.cost.method == "aba" or region is None or self.solver.is_exact:
-            return slice(None)
-        return region.linkage.mechanism.v_index
 
     def _look_at_loops(self, steps: int) -> None:
         """Say so, once, when loops stay open after so many more steps."""

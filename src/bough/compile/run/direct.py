@@ -14,7 +14,7 @@ from bough.compile.lower.kinds import Kind, Numbers, Several, description
 from bough.compile.run import jit
 from bough.compile.run.native import compiling
 
-_char = ctypes.c_char
+_char: Any = ctypes.c_char
 _DOUBLE = struct.Struct("<d")
 _WORDS = [struct.Struct(f"<{1 + d}q").pack for d in range(4)]  # of an array of d dimensions
 Unpacked = tuple[int, bytes]  # the number of an argument's kind, and its words in the table
