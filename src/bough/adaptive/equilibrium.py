@@ -96,7 +96,13 @@ class Equilibrium:
         self._moved, self.calls = self.step, 0
         self.returned: float | None = None  # energy of all forces but potentials, by the load
         self.length = 1.0  # m, of the linkage
-        self._limits()
+        # joints with a coordinate of their own, and its limits; one that is beyond starts there
+        single, limits = inputs.model.scalar_joints, inputs.model.limits
+        low, high = limits.lower[single.v], limits.upper[single.v]
+        some = np.isfinite(low) | np.isfinite(high)
+        self._limited, self._at = inputs.potentials.place[single.v][some], single.q[some]
+        self._range = low[some], high[some]
+        self._clip()
         self.place()
         self.length = float(np.ptp(self.work.pose[:, 9:], axis=0).max(initial=0.0)) or 1.0
         springs = self.work.curve[(self.work.curve > 0.0) & (self.m.axis <= 2)]
@@ -107,16 +113,6 @@ class Equilibrium:
             A = self.columns[: len(self.gap)]
             self.lam[:] = -np.linalg.lstsq(A @ A.T, A @ self.force, rcond=REDUNDANT)[0]
         self.place()
-
-    def _limits(self) -> None:
-        """Joints with a coordinate of their own, and its limits; one that is beyond starts there."""
-        model, single = self.inputs.model, self.inputs.model.scalar_joints
-        place = self.inputs.potentials.place[single.v]
-        low, high = model.limits.lower[single.v], model.limits.upper[single.v]
-        some = np.isfinite(low) | np.isfinite(high)
-        self._limited, self._at = place[some], single.q[some]
-        self._range = low[some], high[some]
-        self._clip()
 
     def _clip(self) -> None:
         q = self.inputs.shared.q
@@ -143,16 +139,13 @@ class Equilibrium:
         compiled(newton_sum)(self.m, w)
         self._spread()
         if len(self._limited):
-            self._stop()
+            # joints that are pressed against a limit stay there, and the limit bears what presses them
+            x, (low, high), f = inputs.shared.q[self._at], self._range, self.left()[self._limited]
+            stopped = self._limited[((x <= low) & (f < 0.0)) | ((x >= high) & (f > 0.0))]
+            w.curve[stopped] = STOPPED
+            self.force[stopped] = 0.0
+            self.columns[:, stopped] = 0.0
         self.calls += 1
-
-    def _stop(self) -> None:
-        """Joints that are pressed against a limit stay there, and the limit bears what presses them."""
-        x, (low, high), f = self.inputs.shared.q[self._at], self._range, self.left()[self._limited]
-        stopped = self._limited[((x <= low) & (f < 0.0)) | ((x >= high) & (f > 0.0))]
-        self.work.curve[stopped] = STOPPED
-        self.force[stopped] = 0.0
-        self.columns[:, stopped] = 0.0
 
     def _spread(self) -> None:
         """The metric at joints, and what bodies without forces have of it."""
@@ -219,14 +212,6 @@ class Equilibrium:
 
     # One step
 
-    def _try(self) -> float:
-        """Solve with the present mu: how far bodies would go; NaN where the solution does not lead to a minimum."""
-        if not (self._factor(1) or (self.mu > 0.0 and self._factor(0))):
-            return math.nan
-        if not (len(self.columns) or self.has_energy):
-            return self._learned()
-        return self._solve(self.left(), self.step)
-
     def _factor(self, exact: int) -> bool:
         """Factorize with the present mu; False where the matrix has directions of negative curvature."""
         wrong = float(compiled(newton_factor)(self.m, self.work, self.mu, exact))
@@ -283,7 +268,10 @@ class Equilibrium:
         """One step downhill; returns how far bodies turn or joints slide in it at most."""
         raised = 2.0
         while self.mu < MOST:
-            most = self._try()
+            most = math.nan  # where the solution does not lead to a minimum
+            if self._factor(1) or (self.mu > 0.0 and self._factor(0)):
+                known = len(self.columns) or self.has_energy
+                most = self._solve(self.left(), self.step) if known else self._learned()
             if math.isfinite(most):
                 share = min(1.0, LIMIT / most) if most > 0.0 else 1.0
                 ratio = self._go(share)

@@ -163,14 +163,6 @@ class Forces:
             raise UnknownNameError(f"bodies are given as a list, [{bodies!r}], got the name {bodies!r} alone")
         return np.array([self.frame(b) for b in bodies], np.int64)
 
-    # One by one
-
-    def add(self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None, frame: str) -> int:
-        """Check and keep a force; returns its number."""
-        at = np.zeros((1, 3)) if point is None else vector(point, 3, "point")[None]
-        f = wrench(force)
-        return int(self.add_many(self.frames([body]), at, frame, f[None])[0])
-
     def add_many(self, frames: IntArray, points: FloatArray, frame: str, values: FloatArray) -> IntArray:
         """Keep forces [force, moment] (k, 6) on frames at points (k, 3) of theirs; returns their numbers."""
         if frame not in FRAMES:

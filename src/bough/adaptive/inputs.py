@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.forces import Changes, Forces, Load, vector, wrench
+from bough.adaptive.forces import Changes, Forces, Load, vector
 from bough.adaptive.potentials import Function, Potential, Potentials
 from bough.adaptive.tree.layout import make_shared
 from bough.adaptive.tree.regular import regular
@@ -50,29 +50,14 @@ class Inputs:
         self.potentials = Potentials(model, self.shared)
         self.mechanism: Mechanism = self.potentials.mechanism._replace(gravity=seen)  # as the engines see it
 
-    def apply_force(
-        self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
-    ) -> int:
-        """See `QuasiStatics.apply_force`."""
-        return self.forces.add(body, force, point, frame)
-
-    def change_force(self, number: int, force: npt.ArrayLike) -> None:
-        """See `QuasiStatics.change_force`."""
-        if not self.forces.wait(number, force):
-            self.forces.write(np.array([self.forces.row(number)]), wrench(force)[None])
-
-    def remove_force(self, number: int) -> None:
-        """See `QuasiStatics.remove_force`."""
-        self._remove([number])
-
     def clear_forces(self) -> None:
         """See `QuasiStatics.clear_forces`."""
-        self._remove(list(self.forces.row_of))
+        self.remove(list(self.forces.row_of))
         self.groups.clear()
         self.restraints.clear()
 
-    def _remove(self, numbers: list[int]) -> None:
-        """A body without any force is in no list of loads: its force is zero until one is found there."""
+    def remove(self, numbers: list[int]) -> None:
+        """Take forces away. A body without any is in no list of loads: its force is zero until one is found there."""
         self.shared.force[self.forces.remove(numbers)] = 0.0
 
     def loads(self, bodies: Iterable[str | int], points: npt.ArrayLike | None, frame: str, moments: bool) -> Load:
@@ -92,7 +77,7 @@ class Inputs:
         load = given.load if given in self.restraints else given
         if load not in self.groups:
             raise UnknownNameError("there is no such load: it was taken away, or belongs to another simulation")
-        self._remove(load.numbers.tolist())
+        self.remove(load.numbers.tolist())
         self.groups.remove(load)
         self.restraints = [r for r in self.restraints if r.load is not load]
 

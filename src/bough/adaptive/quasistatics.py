@@ -130,9 +130,6 @@ class QuasiStatics(Simulation):
         self.stepper: RestStepper = RestStepper(self.solver, max_turn, refresh)
         self.solver.prepare(with_those_of(self.inputs.model, closures))
 
-    def _now(self) -> float:
-        return self.pseudo_time
-
     def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:
         """Give joints potentials V(x), beside the springs of the model; those set before are replaced, by none perhaps.
 

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from bough.adaptive.checkpoint import assembly_of, checkpoint_of, measure_of, write_checkpoint
 from bough.adaptive.closure import Closure, distinct
 from bough.adaptive.equilibrium import STEPS, Given, minimize
-from bough.adaptive.forces import Load, vector
+from bough.adaptive.forces import Load, vector, wrench
 from bough.adaptive.forecast import Forecast
 from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.lbfgs import Energy, Result
@@ -200,15 +200,19 @@ class Simulation:
         without it the force acts at the frame's origin. With frame "world" it keeps its direction in space, with
         "body" it turns along.
         """
-        return self.inputs.apply_force(body, force, point, frame)
+        at = np.zeros((1, 3)) if point is None else vector(point, 3, "point")[None]
+        forces, f = self.inputs.forces, wrench(force)
+        return int(forces.add_many(forces.frames([body]), at, frame, f[None])[0])
 
     def change_force(self, number: int, force: npt.ArrayLike) -> None:
         """Give a force applied before another value; body, point and frame stay."""
-        self.inputs.change_force(number, force)
+        forces = self.inputs.forces
+        if not forces.wait(number, force):
+            forces.write(np.array([forces.row(number)]), wrench(force)[None])
 
     def remove_force(self, number: int) -> None:
         """Take a force away."""
-        self.inputs.remove_force(number)
+        self.inputs.remove([number])
 
     def clear_forces(self) -> None:
         """Take all forces away."""
@@ -326,12 +330,10 @@ class Simulation:
         return tuple(self.inputs.restraints)
 
     def _owner(self) -> Owner:
-        """What restraints know of this simulation."""
-        return Owner(self.inputs, self._now, self.solver.poses)
-
-    def _now(self) -> float:
-        """The time by which targets of restraints move."""
-        return self.time
+        """What restraints know of this simulation: their targets move by its time, at rest by pseudo-time."""
+        clock = self.solver.clock
+        now = (lambda: self.time) if self.solver.moves else (lambda: float(clock.time[0]))
+        return Owner(self.inputs, now, self.solver.poses)
 
     @exclusive
     def accelerations(self) -> FloatArray:
@@ -435,17 +437,17 @@ class Simulation:
         self, what: str, n: int, progress: bool, record: Recorder | None, take: Callable[[int, Interrupts], int]
     ) -> None:
         """n steps, at most so many at once as `take` is told; it says how many it took."""
-        if not (isinstance(n, Integral) and n >= 0):
+        if not ((type(n) is int or isinstance(n, Integral)) and n >= 0):
             raise SettingError(f"the number of steps must not be negative, and a whole number, got {n!r}")
-        last = self.steps + n
+        stepper, last = self.stepper, self.stepper.steps + n
         with progress_bar(what, n, progress) as advance, Interrupts() as interrupts:
-            while self.steps < last:
+            while stepper.steps < last:
                 interrupts.deliver()
-                most = min(last - self.steps, 64 if progress else n)
+                most = min(last - stepper.steps, 64 if progress else n)
                 if record is not None:
-                    most = min(most, record.every - self.steps % record.every)
+                    most = min(most, record.every - stepper.steps % record.every)
                 done = take(most, interrupts)
-                if record is not None and self.steps % record.every == 0:
+                if record is not None and stepper.steps % record.every == 0:
                     record.take(self)
                 advance(done)
 
