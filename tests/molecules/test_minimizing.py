@@ -52,6 +52,28 @@ def test_clashes_of_the_start_are_eased():
     assert found.energy < 1e-3
 
 
+def test_forces_of_a_bad_start_are_capped():
+    """Two atoms under r^-12 from 0.02 nm: 1e20 kJ/mol at the start."""
+    m = mol.peptide("GAS")
+    a, b = m.atoms.place("A/1/CA"), m.atoms.place("A/3/CA")
+
+    def wall(x):
+        gap, F = (
+            x[a] - x[b] + np.array([0.02, 0.0, 0.0]) - (m.atoms.positions[a] - m.atoms.positions[b]),
+            np.zeros_like(x),
+        )
+        r2 = gap @ gap
+        F[a] = 12.0 * 0.5**12 / r2**7 * gap
+        F[b] = -F[a]
+        return 0.5**12 / r2**6, F
+
+    found = m.minimize(wall, calls=200)
+    assert found.energies[0] == pytest.approx((0.5 / 0.02) ** 12)
+    assert found.energy == pytest.approx(wall(found.positions)[0], rel=1e-6)
+    assert found.energy < 1e-3 * found.energies[0]
+    assert (np.diff(found.energies) <= 0.0).all()
+
+
 def test_what_is_no_energy_is_refused():
     m = mol.peptide("GA")
     with pytest.raises(OptionError, match="nothing to minimise"):

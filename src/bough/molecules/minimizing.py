@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 CLASH = 0.7  # of the sum of van der Waals radii: atoms that are closer lie in each other
 EASING = 100  # calls of the repulsion alone, which take no time beside those of a force field
+CAP = 100.0  # kJ/mol an atom: forces of higher energies are scaled down
 MOST_FRAMES = 200  # that are kept of a search
 
 
@@ -29,14 +31,18 @@ def minimize(
     if ease:
         start = eased(molecule, start)
     energy, seen = TorsionEnergy(molecule, terms), Visited()
+    cap = CAP * len(molecule.atoms) if ease else math.inf
 
     def watched(at: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = energy(at)
         seen.add(at, value, energy.calls)
+        if value > cap:  # grows like its logarithm, with a continuous slope: minima are the same
+            value, gradient = cap * (1.0 + math.log(value / cap)), cap / value * gradient
         return value, gradient
 
     found = minimize_energy(molecule.model, watched, start, force=force, calls=calls)
-    frames, energies, when = seen.until(found.q, found.energy, found.calls)
+    last = found.energy if found.energy <= cap else cap * math.exp(found.energy / cap - 1.0)
+    frames, energies, when = seen.until(found.q, last, found.calls)
     return Trajectory(molecule, frames, energies, when, "calls", found.converged, found.reason, found.calls)
 
 

@@ -236,7 +236,7 @@ class Molecule:
         q : where to begin, (nq,); the structure that was read by default.
         force : kJ/mol/rad; the search ends when no torsion feels more.
         calls : of the energy, at most.
-        ease : whether clashes of the start are eased first, by soft spheres alone.
+        ease : whether clashes of the start are eased, by soft spheres alone first, then by capped forces.
         """
         return minimize(self, terms_of(self, energy, restraints), q, force=force, calls=calls, ease=ease)
 
