@@ -74,6 +74,19 @@ def test_forces_of_a_bad_start_are_capped():
     assert (np.diff(found.energies) <= 0.0).all()
 
 
+def test_a_clash_that_nothing_resolves_leaves_the_rest_its_minimum():
+    m = mol.peptide("GASG")
+    held = mol.RestraintEnergy(m, [mol.distance("A/1/CA", "A/4/CA", upper=0.6)])
+
+    def high(x):
+        energy, F = held(x)
+        return energy + 1e8, F
+
+    found = m.minimize(high, calls=300, force=0.1)
+    assert found.converged
+    assert held.violations(found.positions).max() < 1e-3
+
+
 def test_what_is_no_energy_is_refused():
     m = mol.peptide("GA")
     with pytest.raises(OptionError, match="nothing to minimise"):

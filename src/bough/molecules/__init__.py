@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from bough.arguments import explain_package
 from bough.errors import short
-from bough.molecules.atoms import Atoms
+from bough.molecules.atoms import Atoms, rmsd, superposition
 from bough.molecules.dihedrals import Dihedral
 from bough.molecules.fixman import LogDeterminant
 from bough.molecules.force_field import OpenMM, atoms_of, with_hydrogens
@@ -27,9 +27,8 @@ from bough.molecules.pulling import Pull
 from bough.molecules.reading import read_atoms
 from bough.molecules.repulsion import Repulsion
 from bough.molecules.restraints import Restraint, RestraintEnergy, dihedral, distance, plane, position
-from bough.molecules.superposition import rmsd, superposition
 from bough.molecules.tables import read_table
-from bough.molecules.trajectory import Trajectory
+from bough.molecules.writing import Trajectory
 
 __all__ = [
     "Atoms",

@@ -19,13 +19,12 @@ from bough.dynamics.external import Points
 from bough.dynamics.placements import place_points
 from bough.errors import NumericalError
 from bough.joints import Mechanism, integrate_joint
-from bough.molecules.energy import AtomEnergy
+from bough.molecules.energy import AtomEnergy, minimize
 from bough.molecules.fixman import Sweep, draw_velocities, eliminate_joints, place_bodies, sweep_work
-from bough.molecules.minimizing import minimize
 from bough.molecules.repulsion import SKIN, Repulsion, Spheres, have_moved, list_pairs, repel
 from bough.molecules.restraints import Distances, Places, Planes, RestraintEnergy, Turns, restrain
 from bough.molecules.sampling import KB, Settings, langevin
-from bough.molecules.trajectory import Trajectory
+from bough.molecules.writing import Trajectory
 from bough.spatial import (
     add6,
     articulated_times,

@@ -22,18 +22,15 @@ from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameErro
 from bough.model import WORLD, Builder, Model
 from bough.model.parameters import TO_USER
 from bough.molecules.annealing import anneal
-from bough.molecules.atoms import Atoms, bonded_atoms, dihedral_angles
+from bough.molecules.atoms import Atoms, bonded_atoms, dihedral_angles, superposition
 from bough.molecules.dihedrals import Dihedral, named_dihedrals, reference_quads
-from bough.molecules.energy import terms_of
+from bough.molecules.energy import minimize, terms_of
 from bough.molecules.groups import Groups, rigid_groups
-from bough.molecules.minimizing import minimize
 from bough.molecules.pulling import Pull
 from bough.molecules.repulsion import Repulsion
 from bough.molecules.restraints import Restraint
 from bough.molecules.sampling import Settings, hybrid_monte_carlo, langevin
-from bough.molecules.superposition import superposition
-from bough.molecules.trajectory import Trajectory
-from bough.molecules.writing import write
+from bough.molecules.writing import Trajectory, write
 from bough.spatial import matrix_quaternion
 from bough.types import FloatArray, IntArray
 from bough.zoo.geometry import from_second_moments

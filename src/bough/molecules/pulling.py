@@ -11,7 +11,7 @@ from bough.adaptive import QuasiStatics
 from bough.arguments import explained
 from bough.errors import SettingError, ShapeError
 from bough.model import Model
-from bough.molecules.trajectory import Trajectory
+from bough.molecules.writing import Trajectory
 
 if TYPE_CHECKING:
     from bough.molecules.molecule import Molecule

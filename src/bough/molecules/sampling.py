@@ -19,7 +19,7 @@ from bough.errors import SettingError, ShapeError
 from bough.molecules.energy import AtomEnergy, TorsionEnergy
 from bough.molecules.fixman import LogDeterminant, sweep_work, thermal_velocities
 from bough.molecules.flight import Flight
-from bough.molecules.trajectory import Trajectory
+from bough.molecules.writing import Trajectory
 from bough.types import FloatArray
 
 if TYPE_CHECKING:
