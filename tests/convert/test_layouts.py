@@ -18,8 +18,22 @@ def model():
     builder = Builder("zoo")
     for k, joint in enumerate(JOINTS):
         parent = "world" if k in (0, 5) else f"b{k - 1}"
-        builder.add_body(f"b{k}", parent, joint, (0.1 * k, 0.2, 0.3), mass=1.0, inertia=np.eye(3))
+        placement = None if joint == "floating" else (0.1 * k, 0.2, 0.3)
+        builder.add_body(f"b{k}", parent, joint, placement, mass=1.0, inertia=np.eye(3))
     return builder.build()
+
+
+@pytest.mark.parametrize("engine", TO)
+def test_a_floating_joint_that_starts_elsewhere_is_refused(engine: str) -> None:
+    """Its q is a pose in the world there, and in the joint's frame here."""
+    builder = Builder("placed")
+    builder.add_body("base", "world", "floating", (0.1, 0.2, 0.3), mass=1.0, inertia=np.eye(3))
+    model = builder.build()
+    for way in (TO[engine], FROM[engine]):
+        with pytest.raises(ModelError, match="'base' does not start from the world's frame"):
+            way(model, model.neutral)
+    with pytest.raises(ModelError, match="'base' is floating from a frame in 'world'"):
+        model.to_mjcf()
 
 
 def test_floating_base_by_hand() -> None:

@@ -121,6 +121,7 @@ def _ordered(model: Model, engine: str) -> LayoutMap:
         names = ", ".join(repr(c.follower) for c in model.couplings[:SHOWN])
         hint = f'give the model of {engine} too, which knows their names, or load with mimic="independent"'
         raise ModelError(f"{model.name!r} has mimic joints ({names}), which have no place in its q: {hint}")
+    _require_floating_from_world(model, engine)
     pairs, place = [], 0
     for joint in model.joints:
         rule = rule_of(joint, engine.lower())
@@ -157,6 +158,7 @@ def _matched(
     model: Model, engine: str, there: Iterable[Foreign], fixed: Mapping[str, float] | None, *more: float
 ) -> tuple[Any, ...]:
     """The pairs of joints, and those that are fixed here; a joint that only one of the two has is refused by name."""
+    _require_floating_from_world(model, engine)
     ties, pairs, still = {c.follower: c for c in model.couplings}, [], []
     joints = list(there)
     floats = [j for j in joints if j.v.stop - j.v.start == 6]
@@ -194,6 +196,13 @@ def _require_alike(pair: Pair, engine: str) -> None:
     known = chain[0].engines.get(engine, "") if len(chain) == 1 else ""
     if kind != (OWN_KINDS[engine].get(pair.own.type, known) or None):
         raise ModelError(f"joint {pair.there.name!r} is {pair.own.type} here and {kind} in {engine}: no map is known")
+
+
+def _require_floating_from_world(model: Model, engine: str) -> None:
+    """The q of a floating joint is a pose in the world there, and here in the frame where the joint starts."""
+    for joint, T in zip(model.joints, model.joint_placements, strict=True):
+        if joint.type == "floating" and np.abs(T - np.eye(4)).max() > 1e-12:
+            raise ModelError(f"floating joint {joint.name!r} does not start from the world's frame, as {engine}'s do")
 
 
 def _is_screw(joint: Joint) -> bool:

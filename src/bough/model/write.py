@@ -244,9 +244,10 @@ def mjcf(model: Model) -> str:
     for part in waiting:
         if part.type not in MJCF_JOINTS:
             raise ModelError(f"to_mjcf: joint {part.joint!r} is {part.type}, a type that MJCF does not have")
-        if part.type == "floating" and part.parent != WORLD:
+        if part.type == "floating" and (part.parent != WORLD or np.abs(part.T - np.eye(4)).max() > 1e-12):
             raise ModelError(
-                f"to_mjcf: joint {part.joint!r} is floating on {part.parent!r}; MJCF has free joints on the world only"
+                f"to_mjcf: joint {part.joint!r} is floating from a frame in {part.parent!r}; "
+                f"MJCF has free joints from the world's frame only"
             )
         body = SubElement(bodies[part.parent], "body", {"name": part.body, **_place(part.T)})
         bodies[part.body] = body
