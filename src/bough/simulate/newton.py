@@ -19,8 +19,13 @@ OPEN, STICKS, SLIPS = 0.0, 1.0, 2.0  # states of laws; the impulse of a slipping
 
 
 @loop_kernel
-def solve_impulses(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: Scalar, w: Workspace) -> Scalar:
-    """lam (rows,) from where it is, and in w.start; returns how far the last sweep still moved a velocity."""
+def solve_impulses(
+    k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: Scalar, most: int, w: Workspace
+) -> Scalar:
+    """lam (rows,) from where it is, and in w.start; returns how far the last sweep still moved a velocity.
+
+    `most` limits the sweeps after Newton steps, at each pace.
+    """
     change, pace = 0.0, 1.0
     if k.goes_on[0] == 0:
         for n in range(k.most[0]):
@@ -48,7 +53,7 @@ def solve_impulses(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: 
         for r in range(len(lam)):
             lam[r] = w.swept[r]
     for stage in range(PACES):
-        for n in range(SWEEPS):
+        for n in range(most):
             if change <= small:
                 return change
             change = sweep(k, (stage + n, pace), A, b, friction, lam, w)
