@@ -179,14 +179,12 @@ def measure_noise(tree: TreeEngine, plain: Engine, loads: Loads) -> Noise:
     Under the probe, once for all simulations of one model and metric; then, where rounding is large enough to depend on
     them, under the forces at hand.
     """
-    known, key = shared_by_simulations(tree.model), (*tree.named, tree.keeps, NOISE)
-    found = tree.probed or known.get(key)
-    if found is None:
-        found = _noise_under_probe(tree, plain)
+    known = shared_by_simulations(tree.model) if tree.named else tree.probed
+    key = (*tree.named, tree.keeps)
+    if key not in known:
+        known[key] = _noise_under_probe(tree, plain)
         plain.load(loads)
-    tree.probed = found
-    if tree.named:
-        known[key] = found
+    found = known[key]
     if found.depends_on_loads:
         own = _noise_beside(tree, plain, loads)
         if own is None:  # refused by whoever reads the accelerations
@@ -265,7 +263,7 @@ class TreeEngine:
         self._no_poses = np.zeros((0, 12))
         self._checked: Loads | None = None
         self.noise = Noise()
-        self.probed: Noise | None = None  # what was measured under the probe
+        self.probed: dict[Any, Noise] = {}  # noise under the probe, where no other simulation shares it
         self.begun = 0  # orders that changed what is open
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.springs = no_springs(mechanism, shared)
