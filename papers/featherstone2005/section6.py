@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from bough import cost, zoo
 from bough.compile.graph.program import OperationCount
 from bough.cost.operations import ops
-from bough.dynamics.counting import count
+from bough.dynamics.export import count
 from bough.model import Model
 from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.tree import Tree

@@ -60,7 +60,7 @@ def run(full: bool = False) -> Result:
 
 
 def _own(function: str) -> OperationCount:
-    from bough.dynamics.counting import count
+    from bough.dynamics.export import count
 
     return count(task_set().model, function)
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from bough import view as view
     from bough import zoo as zoo
     from bough.control import ik as ik
-    from bough.dynamics.counting import count as count
     from bough.dynamics.dynamics import Dynamics as Dynamics
+    from bough.dynamics.export import count as count
     from bough.dynamics.export import export_c as export_c
     from bough.errors import BoughError as BoughError
     from bough.identification import base_parameters as base_parameters
@@ -104,7 +104,7 @@ _HOMES = {
     "Tree": "bough.tree",
     "center_of_mass": "bough.opspace",
     "close_loops": "bough.opspace",
-    "count": "bough.dynamics.counting",
+    "count": "bough.dynamics.export",
     "base_parameters": "bough.identification",
     "doctor": "bough.io",
     "export_c": "bough.dynamics.export",

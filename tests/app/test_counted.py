@@ -4,7 +4,7 @@ import pytest
 
 import bough
 from bough.app import show
-from bough.dynamics import counting
+from bough.dynamics import export
 
 
 def test_counts_are_kept_on_the_disk(monkeypatch, tmp_path):
@@ -12,7 +12,7 @@ def test_counts_are_kept_on_the_disk(monkeypatch, tmp_path):
     model = bough.zoo.arm(3)
     first = show.counted(model)
     assert first == {label: bough.count(model, name, method=method) for label, name, method in show.SHOWN}
-    monkeypatch.setattr(counting, "count", None)
+    monkeypatch.setattr(export, "count", None)
     assert show.counted(model) == first
     with pytest.raises(TypeError):
         show.counted(bough.zoo.arm(4))
@@ -22,6 +22,6 @@ def test_other_sources_are_counted_again(monkeypatch, tmp_path):
     monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
     show.counted(bough.zoo.arm(3))
     monkeypatch.setattr(show, "source_digest", lambda package: "edited")
-    monkeypatch.setattr(counting, "count", None)
+    monkeypatch.setattr(export, "count", None)
     with pytest.raises(TypeError):
         show.counted(bough.zoo.arm(3))

@@ -324,3 +324,20 @@ def test_a_held_joint_neither_tires_nor_sticks():
         assert v[0] == pytest.approx(0.0, abs=1e-12)
     q, v = dyn.semi_implicit_step(q, v, [100.0], [0.01])
     assert q[0] > -0.4
+
+
+def test_a_repeated_step_takes_the_number_that_it_is_given():
+    model = bough.zoo.arm(4)
+    dyn, rng = bough.Dynamics(model), np.random.default_rng(3)
+    q, v, tau = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
+    first = {dt: dyn.semi_implicit_step(q, v, tau, np.array([dt])) for dt in (1e-3, 2e-3, 0.0)}
+    for dt in (1e-3, 1e-3, 2e-3, 0.0, 1e-3):
+        for x, y in zip(dyn.semi_implicit_step(q, v, tau, dt), first[dt], strict=True):
+            np.testing.assert_array_equal(x, y)
+    single = [x.astype(np.float32) for x in (q, v, tau)]
+    assert all(x.dtype == np.float32 for x in dyn.semi_implicit_step(*single, 1e-3))
+    assert dyn.semi_implicit_step(q[None], v[None], tau[None], 1e-3)[0].shape == (1, model.nq)
+    with pytest.raises(bough.errors.BoughError):
+        dyn.semi_implicit_step(q, v, tau, np.nan)
+    with pytest.raises(TypeError):
+        dyn.semi_implicit_step(q, v, tau)

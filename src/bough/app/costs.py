@@ -11,7 +11,7 @@ from rich.text import Text
 from bough import cost
 from bough.compile.graph.expr import GraphTooLargeError
 from bough.compile.graph.program import OperationCount
-from bough.dynamics.counting import count
+from bough.dynamics.export import count
 from bough.dynamics.functions import FUNCTIONS, function
 from bough.errors import ModelError
 from bough.model import Model

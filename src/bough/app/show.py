@@ -124,7 +124,7 @@ def counted(model: Model) -> dict[str, OperationCount]:
 
 
 def _count(model: Model) -> bytes:
-    from bough.dynamics.counting import count
+    from bough.dynamics.export import count
 
     served = [row for row in SHOWN if not (row[2] == "aba" and model.couplings)]
     return json.dumps({label: count(model, name, method=method).astuple() for label, name, method in served}).encode()

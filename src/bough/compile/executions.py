@@ -21,8 +21,8 @@ from bough.compile.emit.llvm_product import SparseProduct
 from bough.compile.function import CompiledFunction as CompiledFunction
 from bough.compile.graph.program import Array, Program
 from bough.compile.routine import Constants, FindTwins, Groups, Routine, Sizes
+from bough.compile.run.arrays import Explain
 from bough.compile.run.call import BoundFunction as BoundFunction
-from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Entry
 from bough.compile.run.specialised import LARGEST_GRAPH as LARGEST_GRAPH
 from bough.compile.run.specialised import serves

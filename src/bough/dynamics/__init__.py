@@ -6,9 +6,8 @@ Belongs here: algorithms in joint space, and the table of functions (`functions`
 
 from __future__ import annotations
 
-from bough.dynamics.counting import count
 from bough.dynamics.dynamics import Dynamics
-from bough.dynamics.export import export_c
+from bough.dynamics.export import count, export_c
 from bough.dynamics.functions import FUNCTIONS
 from bough.dynamics.regressor import regressor_pairs
 

@@ -428,8 +428,28 @@ class Dynamics:
 
     def _step(self, name: str, inputs: tuple[Any, ...], call: CallKeywords) -> tuple[RealArray, RealArray]:
         given = with_dt(table.FUNCTIONS[name].arguments, inputs)
-        found: Any = self._library.function(name, given=call).call(*given, **call)
+        function = self._library.function(name, given=call)
+        found: Any = function.call(*given, **call)
+        if name not in self.__dict__ and isinstance(function, BoundFunction):
+            self.__dict__[name] = self._step_shortcut(name, function.makers)
         return found
+
+    def _step_shortcut(self, name: str, makers: dict[str, Any]) -> Callable[..., Any]:
+        """A step that goes to compiled code at once where the arrays fit and dt is the number of the last step."""
+        method, last = self._written(name), {0.0: np.zeros(1)}
+
+        @wraps(method, updated=())
+        def step(q: Any, v: Any, tau: Any, dt: Any, **call: Any) -> Any:
+            found = None
+            if not call and type(dt) is float:
+                at = last.get(dt)
+                if at is None:
+                    last.clear()
+                    at = last[dt] = np.array([dt])
+                found = makers["make"](q, v, tau, at)
+            return method(q, v, tau, dt, **call) if found is None else found
+
+        return step
 
     def _plain(self, name: str, call: CallKeywords) -> Callable[..., RealArray]:
         """A function of the table, bound when it is first asked for; calls of the method with default options then go

@@ -19,6 +19,7 @@ from bough.compile.graph.twins import Twins
 from bough.compile.kernel import from_text, is_straight_line, kernel
 from bough.compile.routine import Constants, FindTwins, Groups, Routine
 from bough.compile.run.arrays import real_array
+from bough.compile.run.call import BoundFunction
 from bough.compile.run.gate import nothing
 from bough.compile.run.libraries import asarray, is_on_gpu
 from bough.dynamics.engine import CompiledFunction
@@ -349,20 +350,25 @@ class WithParameters:
 
         Numbers that were examined once are not examined again.
         """
-        own, function, check = self.parameters.own, self.function, self.parameters.check is not False
-        names, examined = frozenset(own), list[bytes]()
+        own, check = self.parameters.own, self.parameters.check is not False
+        fixed, examined = tuple(own.values()), list[bytes]()
+        makers = self.function.makers if isinstance(self.function, BoundFunction) else {"make": nothing}
 
         @wraps(method, updated=())
         def call(*inputs: Any, **named: Any) -> Any:
-            values = [named.get(name, x) for name, x in own.items()] if named else own.values()
-            y = function.maker(*inputs, *values) if names.issuperset(named) else None
+            if not named:
+                y = makers["make"](*inputs, *fixed)
+                return method(*inputs) if y is None else y
+            values = [*map(named.pop, own, fixed)]
+            y = None if named else makers["make"](*inputs, *values)
             if y is None:
-                return method(*inputs, **named)
-            if named and check:
-                numbers = [x.tobytes() for x in values]
+                return method(*inputs, **named, **dict(zip(own, values, strict=True)))
+            if check:
+                numbers = [*map(np.ndarray.tobytes, values)]
                 if numbers != examined:
-                    for name, value in named.items():
-                        self.parameters.examine(name, value)
+                    for (name, x), value in zip(own.items(), values, strict=True):
+                        if value is not x:
+                            self.parameters.examine(name, value)
                     examined[:] = numbers
             return y
 

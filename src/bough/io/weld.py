@@ -46,12 +46,9 @@ def _asked(weld: Weld, joints: Mapping[str, BodyArguments]) -> dict[str, npt.Arr
         if not isinstance(name, str) or name not in joints:
             raise UnknownNameError("weld: " + unknown("joint", str(name), tuple(joints)))
     asked = dict(weld) if isinstance(weld, Mapping) else dict.fromkeys(weld)
-    neutral = {name: _neutral(joints[name]["joint"]) for name in asked}
+    kinds = {name: JOINTS[joints[name]["joint"]] for name in asked}
+    neutral = {name: [x for kind in found for x in PRIMITIVES[kind].neutral] for name, found in kinds.items()}
     return {name: neutral[name] if q is None else q for name, q in asked.items() if q is not None or neutral[name]}
-
-
-def _neutral(joint: str) -> list[float]:
-    return [x for kind in JOINTS[joint] for x in PRIMITIVES[kind].neutral]
 
 
 def _position(body: BodyArguments, value: npt.ArrayLike) -> list[float]:

@@ -6,13 +6,13 @@ Does not belong here: files (`io`), the papers' mechanisms (`zoo`), algorithms (
 
 from __future__ import annotations
 
+from bough.model.bodies import Mesh, Piece
 from bough.model.builder import Builder, Mimic
 from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Numbered, Passive, unknown
 from bough.model.limbs import find_limbs, mark_limbs
 from bough.model.loops import CLOSURE_KINDS, LoopClosure
 from bough.model.model import Model
 from bough.model.sole import Sole
-from bough.model.visuals import Mesh, Piece
 
 __all__ = [
     "CLOSURE_KINDS",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from bough.errors import ModelError, short, unknown_option
 from bough.joints import JOINTS, PRIMITIVES
 from bough.spatial import inertia_matrix
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
 # How far principal moments may break the triangle inequality, and rounding in rotations and symmetric matrices
 TRIANGLE, ROUNDING = 1e-6, 1e-9
@@ -245,3 +245,27 @@ def is_screw(joint: str) -> bool:
 def check_joint_type(name: str, joint: str) -> None:
     if joint not in JOINTS:
         raise unknown_option(f"body {name!r}: unknown joint type {joint!r}", joint, JOINTS)
+
+
+# How a model looks: geometries on named frames, as a file or a maker of models says it.
+
+
+class Mesh(NamedTuple):
+    """Triangles, with a texture if they have one; normals are those of the faces."""
+
+    vertices: FloatArray  # (k, 3)
+    faces: IntArray  # (t, 3)
+    uv: FloatArray | None = None  # (k, 2) places of the vertices in the image, from its lower left corner
+    image: npt.NDArray[np.uint8] | None = None  # (height, width, 3)
+
+
+class Piece(NamedTuple):
+    """A geometry at a place in a named frame."""
+
+    frame: str
+    kind: str  # "box", "sphere", "cylinder", "cone" or "mesh"
+    size: FloatArray | tuple[float, float, float]  # lengths along x, y and z
+    p: FloatArray | tuple[float, float, float] = (0.0, 0.0, 0.0)
+    R: FloatArray | None = None  # (3, 3)
+    colour: tuple[float, float, float] | None = None  # that of the body's branch
+    mesh: Mesh | None = None

@@ -27,10 +27,10 @@ from bough.model.bodies import (
 )
 from bough.model.checks import check_leaves, check_massless, check_positive, check_turning
 from bough.model.contents import WORLD, Coupling, Frames, Joints, unknown
-from bough.model.freedoms import actuated_of, check_freedoms, limits_left_out, limits_of, passive_of
+from bough.model.coupling import Tie, find_ties, free_parents
+from bough.model.dofs import actuated_of, check_dofs, limits_left_out, limits_of, passive_of
 from bough.model.laid_frames import LaidFrames
 from bough.model.loops import ClosureKind, LoopClosure, check_closure, check_ends, end_of
-from bough.model.mimic import Tie, find_ties, free_parents
 from bough.model.model import Model
 from bough.model.parameters import TO_KERNEL, check_physical
 from bough.types import FloatArray, IntArray
@@ -106,7 +106,7 @@ class Builder:
         inertia = checked_inertia(name, mass, com, inertia, self.check)
         body = Body(name, parent, joint_name, joint, R, p, unit_axes(axis, joint, name), pitch, inertia, options)
         check_options(body, self.check)
-        check_freedoms(body)
+        check_dofs(body)
         self._bodies[name] = body
         self._joint_names.add(joint_name)
         return name

@@ -7,7 +7,7 @@ import numpy as np
 from bough.errors import ModelError
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model.bodies import MICRON_SQUARED, ROUNDING, Body, about_com, is_screw, mixed, not_positive
-from bough.model.mimic import Tie
+from bough.model.coupling import Tie
 from bough.spatial import inertia_matrix
 from bough.types import FloatArray
 

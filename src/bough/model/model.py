@@ -16,8 +16,7 @@ from bough.errors import ModelError, OptionError, ShapeError, UnknownNameError
 from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
 from bough.model import parameters
 from bough.model.assemble import frozen, laid_inertia
-from bough.model.base_parameters import grouped
-from bough.model.bodies import checked_inertia, placed
+from bough.model.bodies import Piece, checked_inertia, placed
 from bough.model.contents import (
     Coupling,
     Frames,
@@ -34,7 +33,7 @@ from bough.model.contents import (
 from bough.model.coupling import coupled_parents, parents_in_order_of_v
 from bough.model.facts import digest, explain, html, listing, sizes_of, summary
 from bough.model.loops import LoopClosure
-from bough.model.visuals import Piece
+from bough.model.parameters import grouped
 from bough.tree import Tree
 from bough.types import BoolArray, FloatArray, IntArray
 

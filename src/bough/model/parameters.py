@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bough.errors import ModelError, ShapeError
-from bough.joints import JOINTS, move_joint, origin_in_parent, turn_to_parent
+from bough.joints import JOINTS, TURN, Mechanism, move_joint, origin_in_parent, rigid_to_parent, turn_to_parent
 from bough.model.assemble import frozen, laid_inertia
 from bough.model.bodies import MICRON_SQUARED, ROUNDING, TRIANGLE, about_com
 from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from bough.model.model import Model
+
 
 TO_USER = (9, 6, 7, 8, 0, 3, 1, 4, 5, 2)  # the kernels' xx yy zz xy xz yz hx hy hz m in the user's order
 AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -198,3 +199,25 @@ def standard(given: FloatArray) -> list[tuple[float, FloatArray, FloatArray]]:
     mass, J = given[:, 0], about_com(given[:, TO_KERNEL])
     com = given[:, 1:4] / np.where(mass != 0.0, mass, 1.0)[:, None]
     return [(float(m), c, I) for m, c, I in zip(mass, com, J, strict=True)]
+
+
+# Base inertial parameters (Khalil & Kleinfinger 1987; Mayeda et al. 1990): the same motion from fewer numbers.
+#
+# Masses on the axis of a revolute joint move alike whether they belong to the body or to its parent. Handing them over
+# leaves a body without mass, without first moment along z and without one moment of inertia: zeros that fold away
+# when a kernel is traced. Only sums over the whole mechanism keep their meaning, and those are all that kernels give.
+
+
+def grouped(m: Mechanism) -> Mechanism:
+    """The mechanism with each revolute body's axial mass handed to its parent, tips first."""
+    I = np.array(m.inertia)
+    still = np.zeros((len(m.parent), 12))
+    still[:, 0], still[:, 2] = 1.0, m.offset[:, 1]
+    for i in range(len(m.parent) - 1, -1, -1):
+        if m.parent[i] >= 0 and m.kind[i] == TURN and m.pitch[m.dof[i]] == 0.0:
+            mass, hz, J = I[i, 9], I[i, 8], I[i, 1]
+            I[m.parent[i]] += rigid_to_parent(m, still, i, (J, J, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, hz, mass))
+            I[i, [1, 8, 9]] = 0.0
+            I[i, 0] -= J
+    I.flags.writeable = False
+    return m._replace(inertia=I)

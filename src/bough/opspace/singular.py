@@ -8,12 +8,12 @@ Jacobian with rows so scaled. Neither has a unit, whether rows are metres, radia
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from bough.compile.run.arrays import is_real
-from bough.errors import NumericalError, OptionError, TaskError, unknown_option
+from bough.errors import NumericalError, OptionError, TaskError
 from bough.opspace.arrays import PRECISIONS
 from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
@@ -77,12 +77,6 @@ def _reasons(tasks: TaskSet, values: RealArray, worst: RealArray, threshold: flo
         f"(smallest scaled singular value {size**0.5:.1e}, expected above {threshold**0.5:.1e}); "
         f"keep away from such configurations, drop rows, or choose singular='truncate' or 'damp'"
     )
-
-
-def check_singular(singular: Singular) -> Singular:
-    if singular not in get_args(Singular):
-        raise unknown_option(f"there is no singular={singular!r}", singular, get_args(Singular))
-    return singular
 
 
 def check_threshold(threshold: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import MethodType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +86,9 @@ class OperationalSpace:
         if method not in (*METHODS, "auto"):
             raise unknown_option(f"there is no method {method!r} for Lambda^-1", method, [*METHODS, "auto"])
         self.general, self.also, self.dtype = general, tuple(also), checked_dtype(dtype)
-        self.singular = choices.check_singular(singular)
+        if singular not in get_args(Singular):
+            raise unknown_option(f"there is no singular={singular!r}", singular, get_args(Singular))
+        self.singular = singular
         self.threshold, self.damping = choices.check_threshold(threshold), choices.check_damping(damping)
         self.parameters = parameters_of(self.tasks, inputs, dynamics)
         self.dynamics = dynamics or Dynamics(model, inputs=self.parameters.inputs, general=general)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from bough.compile.run.complaints import rows_status
+from bough.compile.run.arrays import rows_status
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, OK
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 from bough.opspace.singular import SingularTasksError

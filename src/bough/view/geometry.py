@@ -22,7 +22,7 @@ from bough.io.mjcf.names import Names
 from bough.io.trusted import OUTSIDE, TrustedFolders
 from bough.io.xml import Document
 from bough.model import Model
-from bough.model.visuals import Mesh, Piece
+from bough.model.bodies import Mesh, Piece
 from bough.spatial import quaternion_matrix, rpy_matrix
 from bough.types import FloatArray
 from bough.view.shapes import Shapes, pieces_on

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.model.visuals import Mesh
+from bough.model.bodies import Mesh
 from bough.view.bounds import bounds, fine
 from bough.view.layers import layers
 from bough.view.pattern import pattern

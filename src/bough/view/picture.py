@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.model.visuals import Mesh
+from bough.model.bodies import Mesh
 from bough.record import replacing
 from bough.types import FloatArray
 from bough.view.bounds import View, bounds, fine

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from bough.errors import ShapeError
 from bough.model import Model
+from bough.model.bodies import Piece
 from bough.model.facts import facts
-from bough.model.visuals import Piece
 from bough.types import FloatArray, IntArray
 from bough.view.bones import bones
 from bough.view.colours import branch_colours

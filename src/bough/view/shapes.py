@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.model import Model
-from bough.model.visuals import Mesh, Piece
+from bough.model.bodies import Mesh, Piece
 from bough.types import FloatArray, IntArray
 
 ARRAYS = ("body", "placement", "colour")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.model.visuals import Piece
+from bough.model.bodies import Piece
 from bough.tree import Tree
 from bough.types import BoolArray, FloatArray
 from bough.zoo.geometry import Geometry, Screws, from_second_moments, placements

@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.errors import unknown_option
 from bough.model import Builder, Model
-from bough.model.visuals import Piece
+from bough.model.bodies import Piece
 from bough.spatial import inertia_matrix
 from bough.tree import Tree
 from bough.zoo.figures import DARK, Part, figure, limb

@@ -162,12 +162,10 @@ def _levels(program: Program, units: Sequence[Unit]) -> list[tuple[list[Unit], l
             turns[level[a[unit[0]]]].append(unit)
         else:
             operations[level[unit[0]] if any(early[i] for i in unit) else last].append(unit)
-    return [(ops, _angles(program, found)) for ops, found in zip(operations, turns, strict=True)]
-
-
-def _angles(program: Program, turns: list[Unit]) -> list[int]:
-    """The angles of sines and cosines, those of large units first: units of 2, 4, ... then lie at multiples of that."""
-    return list(dict.fromkeys(program.graph.a[i] for unit in sorted(turns, key=len, reverse=True) for i in unit))
+    # the angles of large units first: units of 2, 4, ... then lie at multiples of that
+    large_first = [sorted(found, key=len, reverse=True) for found in turns]
+    angles = [list(dict.fromkeys(program.graph.a[i] for unit in found for i in unit)) for found in large_first]
+    return list(zip(operations, angles, strict=True))
 
 
 def _cut(operations: list[Unit], size: int) -> list[list[Unit]]:

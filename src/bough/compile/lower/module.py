@@ -11,8 +11,7 @@ import numpy as np
 from bough.compile.kernel import is_inlined
 from bough.compile.lower.builtins import DECLARATIONS
 from bough.compile.lower.function import Translated, called, translate
-from bough.compile.lower.kinds import ENTRY, LANES, Kind, Numbers, Several, words_in
-from bough.compile.lower.values import Arr, Num, OutsideError
+from bough.compile.lower.values import ENTRY, LANES, Arr, Kind, Num, Numbers, OutsideError, Several, words_in
 from bough.compile.lower.writer import Writer, count
 from bough.compile.routine import Groups, Routine, work_type
 

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 
 from bough.compile.ir import Instructions
-from bough.compile.lower.kinds import LANES, Kind, Numbers, Several, words_in
 from bough.compile.lower.values import (
     ELEMENT,
+    LANES,
     LLVM,
     Arr,
     DialectError,
+    Kind,
     Named,
     Num,
+    Numbers,
     OutsideError,
+    Several,
     TupleType,
     Words,
     common,
@@ -27,6 +30,7 @@ from bough.compile.lower.values import (
     ref,
     refs,
     type_of,
+    words_in,
 )
 
 # Contraction and reciprocals keep full accuracy; reassociation would not.

@@ -9,7 +9,7 @@ and so is a non-finite result.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
@@ -19,9 +19,7 @@ import numpy.typing as npt
 
 from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
-from bough.compile.run import complaints
-from bough.compile.run.arrays import conform, results
-from bough.compile.run.complaints import Explain
+from bough.compile.run.arrays import Explain, bad_input, bad_output, conform, results, rows_status
 from bough.compile.run.entry import Code, Entry, shared_gate
 from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Maker, Signature, make_front, nothing, rows_at_once
 from bough.compile.run.native import compiling
@@ -46,7 +44,7 @@ class BoundFunction:
         explain: Explain | None = None,
     ) -> None:
         self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
-        self.explain: Explain = explain or _unexplained
+        self.explain: Explain = explain or (lambda _: None)
         self.dtype = np.dtype(dtype)
         self.entry = cache(provide)
         self._codes: dict[bool, Code] = {}
@@ -55,7 +53,9 @@ class BoundFunction:
         self._unchecked: Batches | None = None
         self._shapes = tuple(x.shape for x in self.outputs)
         self.makers: dict[str, Maker] = {"make": nothing}  # native code for one configuration, and for options
-        self.gate: Gate = _misfit  # (*inputs, *outputs) -> 0 for one configuration in arrays that fit, once compiled
+        self.gate: Gate = lambda *_: (
+            MISFIT
+        )  # (*inputs, *outputs) -> 0 for one configuration in arrays that fit, once compiled
         self.call: Callable[..., Any] = make_front(self._call_any, len(self.inputs), self.makers)
 
     def __call__(self, *inputs: Any, out: Any = None, threads: int | None = None) -> Any:
@@ -112,11 +112,11 @@ class BoundFunction:
         else:
             status = self._batched().run([*arrays, *outputs], threads)
         if status != OK and not all(np.isfinite(x).all() for x in arrays):
-            raise complaints.bad_input(self.name, self.inputs, arrays, batch is not None)
+            raise bad_input(self.name, self.inputs, arrays, batch is not None)
         if status != OK:
             self._all_rows(arrays, outputs, batch, threads)
             specs = self.inputs, self.outputs
-            raise complaints.bad_output(self.name, specs, [*arrays, *outputs], batch is not None, self.explain)
+            raise bad_output(self.name, specs, [*arrays, *outputs], batch is not None, self.explain)
         return out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def with_status(self, *inputs: Any, out: Any = None, threads: int | None = None) -> tuple[Any, np.ndarray]:
@@ -199,7 +199,7 @@ class BoundFunction:
         rows = [x[None] if batch is None else x for x in (*arrays, *outputs)]
         given, found = rows[: len(arrays)], rows[len(arrays) :]
         count = 1 if batch is None else batch
-        good = complaints.rows_status(given, (), count) == OK
+        good = rows_status(given, (), count) == OK
         if good.all():
             self._any_results().run(rows, threads)
         else:
@@ -207,7 +207,7 @@ class BoundFunction:
             self._any_results().run([*(x[good] for x in given), *some], threads)
             for y, part in zip(found, some, strict=True):
                 y[good], y[~good] = part, np.nan
-        status = complaints.rows_status((), found, count)
+        status = rows_status((), found, count)
         status[~good] = BAD_INPUT
         return status if batch is not None else status.reshape(())
 
@@ -260,15 +260,6 @@ class BoundFunction:
 
     def _signature(self, batched: bool) -> Signature:
         return Signature(self.inputs, self.outputs, self.dtype, batched)
-
-
-def _misfit(*_: Any) -> int:
-    """Stands in for the gate until the code is there."""
-    return MISFIT
-
-
-def _unexplained(_: Mapping[str, np.ndarray]) -> None:
-    """Nothing more is known about inputs that have no finite result."""
 
 
 def _free_threaded() -> bool:

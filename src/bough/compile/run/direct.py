@@ -10,9 +10,21 @@ from weakref import ref
 
 import numpy as np
 
-from bough.compile.lower.kinds import Kind, Numbers, Several, description
-from bough.compile.run import jit
+from bough.compile.identity import identity
+from bough.compile.lower.values import ENTRY, Kind, Numbers, Several, description
+from bough.compile.run import cache, native
 from bough.compile.run.native import compiling
+
+# Machine code of kernels: translated to LLVM as they are written, optimised when all of them are together.
+
+
+def load(kernel: Callable[..., Any], how: str, text: Callable[[], str]) -> native.LoadedCode:
+    """The code of a kernel, from the disk cache or compiled now from `text`, which depends on nothing but `how`."""
+    what = (identity(kernel), how)
+    with native.compiling:
+        made = cache.fetch(f"jit {what}", lambda: native.compile_ir(text(), level=3, optimise=True))
+        return native.load(made, ENTRY)
+
 
 _char: Any = ctypes.c_char
 _DOUBLE = struct.Struct("<d")
@@ -116,6 +128,6 @@ def _load(kernel: Callable[..., Any], kinds: tuple[int, ...]) -> tuple[Any, Any]
 
     known = list(_kinds)
     given = tuple(known[number] for number in kinds)
-    code = jit.load(kernel, f"arguments {list(map(description, given))}", lambda: of_arguments(kernel, given))
+    code = load(kernel, f"arguments {list(map(description, given))}", lambda: of_arguments(kernel, given))
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
     return code, prototype(code.address)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.lower.kinds import description
 from bough.compile.lower.module import of_rows, row_kinds
+from bough.compile.lower.values import description
 from bough.compile.routine import Constants, Groups, Routine, Sizes, resolve, scratch
-from bough.compile.run import jit
+from bough.compile.run.direct import load
 from bough.compile.run.entry import Entry, NativeCode
 
 
@@ -42,7 +42,7 @@ def native_code(routine: Routine, constants: Groups, sizes: Sizes, dtype: np.dty
     """The routine with these constants, which are already cast."""
     kinds = list(map(description, row_kinds(routine, constants, dtype.str)))
     how = f"rows of {dtype} {kinds} {routine.arguments} {routine.outputs}"
-    code = jit.load(routine.body, how, lambda: of_rows(routine, constants, dtype))
+    code = load(routine.body, how, lambda: of_rows(routine, constants, dtype))
 
     def new_context() -> tuple[int, Any]:
         fresh = context(routine, constants, sizes, dtype)

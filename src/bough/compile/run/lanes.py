@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.lower.kinds import LANES, description
 from bough.compile.lower.module import of_lanes, row_kinds
+from bough.compile.lower.values import LANES, description
 from bough.compile.routine import Constants, Groups, Routine, Sizes, resolve
-from bough.compile.run import general, jit
+from bough.compile.run import general
+from bough.compile.run.direct import load
 from bough.compile.run.entry import Entry, NativeCode
 
 WIDTH = 8
@@ -37,7 +38,7 @@ def native_code(routine: Routine, constants: Groups, sizes: Sizes) -> NativeCode
     """The routine with these constants, which are already cast."""
     kinds = list(map(description, row_kinds(routine, constants, LANES)))
     how = f"lanes {kinds} {routine.arguments} {routine.outputs}"
-    code = jit.load(routine.body, how, lambda: of_lanes(routine, constants))
+    code = load(routine.body, how, lambda: of_lanes(routine, constants))
 
     def new_context() -> tuple[int, Any]:
         fresh = context(routine, constants, sizes)

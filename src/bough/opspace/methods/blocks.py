@@ -36,7 +36,7 @@ from bough.spatial import (
     z_articulated_in,
 )
 from bough.tree import Tree
-from bough.types import ArticulatedInertia, Force, Motion, Rotation, Rows, Scalar, Vector, Workspace
+from bough.types import ArticulatedInertia, Motion, Rotation, Rows, Scalar, Vector, Workspace
 
 # Mobilities: the symmetric 6x6 matrices Omega_ii that turn a force on a body into its acceleration.
 #
@@ -80,14 +80,9 @@ def free_mobility(m: Mechanism, i: int, Om: ArticulatedInertia, w: Workspace) ->
         S, W = exchange(freedom(m, k, m.one[0])), exchange(get6(w.W, k))
         g = articulated_times(Om, W)
         h = sub6(g, scale6(dot6(W, g) + m.one[0] / w.D[k], S))
-        Om = subtract_products(Om, S, g, h)
+        # Om - S g' - h S', known to be symmetric
+        Om = articulated_sub(articulated_sub(Om, outer(S, g)), outer(h, S))
     return Om
-
-
-@kernel
-def subtract_products(A: ArticulatedInertia, S: Motion, g: Force, h: Force) -> ArticulatedInertia:
-    """A - S g' - h S', known to be symmetric."""
-    return articulated_sub(articulated_sub(A, outer(S, g)), outer(h, S))
 
 
 @kernel

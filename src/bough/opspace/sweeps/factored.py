@@ -118,7 +118,9 @@ def weighted(
     spread_jacobian(m, p, w.J, J)
     spread_columns(m, p, w.YD, w.columns)
     unit_lsolve(f.parent, f.rows, w.factor, w.columns)
-    reorder_rows(m, w.columns, X)
+    for k in range(len(m.v_index)):
+        for r in range(X.shape[1]):
+            X[m.v_index[k], r] = w.columns[k, r]
 
 
 @kernel
@@ -170,14 +172,6 @@ def spread_columns(m: Mechanism, p: JacobianPattern, Y: Rows, columns: Rows) -> 
     for r in range(columns.shape[1]):
         for e in range(p.of_row[r], p.of_row[r + 1]):
             columns[p.dof[e], r] = Y[e]
-
-
-@kernel
-def reorder_rows(m: Mechanism, A: Rows, out: Rows) -> None:
-    """The rows of A, one for each degree of freedom, in the order of v."""
-    for k in range(len(m.v_index)):
-        for r in range(A.shape[1]):
-            out[m.v_index[k], r] = A[k, r]
 
 
 FACTORED = Routine(

@@ -86,16 +86,10 @@ def fit_held(m: Mechanism, c: Proximal, A: Rows, gap: Rows, f: Rows, w: Workspac
         ldl_solve(w.left, w)
         for r in range(len(f)):
             f[r] = f[r] + w.left[r]
-        left_over(A, gap, f, w.left)
-
-
-@kernel
-def left_over(A: Rows, gap: Rows, f: Rows, x: Rows) -> None:
-    """x = gap - A f."""
-    for r in range(len(f)):
-        x[r] = gap[r]
-        for k in range(len(f)):
-            x[r] = x[r] - A[r, k] * f[k]
+        for r in range(len(f)):
+            w.left[r] = gap[r]
+            for k in range(len(f)):
+                w.left[r] = w.left[r] - A[r, k] * f[k]
 
 
 @kernel

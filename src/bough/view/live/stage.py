@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from bough.dynamics import Dynamics
-from bough.model.visuals import Mesh
+from bough.model.bodies import Mesh
 from bough.types import FloatArray
 from bough.view.bounds import View, bounds, fine
 from bough.view.picture import corner_normals

@@ -1,7 +1,7 @@
 """What is known of each degree of freedom besides its inertia: limits, passive forces, and whether a motor drives it.
 
-A mimic joint has no freedom of its own: what it does is felt by its leader. With x_f = ratio x + offset, a rate v of
-the leader is ratio v of the follower, and a force f on the follower is ratio f on the leader.
+A mimic joint has no degree of freedom of its own: its leader feels what it does. With x_f = ratio x + offset, a rate v
+of the leader is ratio v of the follower, and a force f on the follower is ratio f on the leader.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from bough.joints import JOINTS, PRIMITIVES
 from bough.model.assemble import frozen
 from bough.model.bodies import Body, mixed
 from bough.model.contents import JointLimits, Passive
-from bough.model.mimic import Tie
+from bough.model.coupling import Tie
 from bough.types import BoolArray, FloatArray, IntArray
 
 PASSIVE = ("damping", "friction", "stiffness")
 
 
-def check_freedoms(body: Body) -> None:
+def check_dofs(body: Body) -> None:
     """Damping, friction, stiffness, rest and actuated: a number, or one for each degree of freedom of the joint."""
     where = f"body {body.name!r}"
     for key in PASSIVE:
@@ -44,7 +44,7 @@ def check_freedoms(body: Body) -> None:
 
 
 def limits_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> JointLimits:
-    """Limits of the independent joints; `v` is (n, 2), where the freedoms of each moving body start and stop.
+    """Limits of the independent joints; `v` is (n, 2), where the DoFs of each moving body start and stop.
 
     Positions and rates at which a mimic joint reaches its own limits are limits of its leader, unless they leave it no
     room. Its effort is not: what its leader's motor exerts is not all felt by it (see `limits_left_out`).
@@ -115,7 +115,7 @@ def passive_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> Passive
 
 
 def actuated_of(moving: list[Body], parents: list[int], v: IntArray, ties: dict[int, Tie]) -> BoolArray:
-    """Whether a motor drives each freedom: as given, else all but those of a floating or spherical base.
+    """Whether a motor drives each DoF: as given, else all but those of a floating or spherical base.
 
     A motor on a mimic joint drives its leader.
     """
