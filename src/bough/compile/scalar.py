@@ -49,8 +49,17 @@ def ahead(array: Any, k: int) -> None:
     """Have memory send the element k of a vector, which is needed soon; only compiled loops have a use for it."""
 
 
+def turn(x: Any) -> None:
+    """A turn of a loop begins here, or the last one has ended: a trace remembers it, so that turns which are alike can
+    be a loop again. `x` is any number of the trace."""
+    if isinstance(x, Expr):
+        x.graph.turns.append(len(x.graph))
+
+
 # What a compiler must know
-PRIMITIVES = {"sqrt": _sqrt, "sin": _sin, "cos": _cos, "atan": _atan, "step": _step, "ahead": ahead}
+PRIMITIVES = {
+    "sqrt": _sqrt, "sin": _sin, "cos": _cos, "atan": _atan, "step": _step, "ahead": ahead, "turn": turn,
+}  # fmt: skip
 
 
 @kernel

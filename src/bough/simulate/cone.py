@@ -91,23 +91,48 @@ def own_blocks(k: Laws, A: Rows, i: int, w: Workspace) -> None:
 
 @kernel
 def sweep(k: Laws, turn: tuple[int, Scalar], A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace) -> Scalar:
-    """Update the impulses of all laws in turn, by sweep number and pace; returns the largest change of a velocity.
+    """One sweep, by its number and pace; returns the largest change of a velocity."""
+    update_impulses(k, turn, A, b, friction, lam, w)
+    return largest_change(k, turn[1], A, lam, w)
+
+
+@kernel
+def update_impulses(
+    k: Laws, turn: tuple[int, Scalar], A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace
+) -> None:
+    """Update the impulses of all laws in turn, by the number of the sweep and its pace.
 
     Where two contacts constrain the same limb, each undoes what the other did, and sweeps at full pace may cycle: a
     share of each change, the pace, is a step towards the solution, as impulses form a convex set.
     """
-    moved, (n, pace) = k.zero[0], turn
+    n, pace = turn
     for i in range(len(k.row)):
         r = k.row[i]
         if k.kind[i] == JOINT:
-            by = joint_row(k, A, rest(A, b, r, r, 1, lam), r, (friction[i], pace), lam)
+            joint_row(k, A, rest(A, b, r, r, 1, lam), r, (friction[i], pace), lam, w)
         else:
             z = (rest(A, b, r, r, 3, lam), rest(A, b, r + 1, r, 3, lam), rest(A, b, r + 2, r, 3, lam))
             if n == 0:
                 w.own[i, 9] = first_slip(k, A, z, r, friction[i], lam)
-            by = contact(k, z, i, (friction[i], pace), lam, w)
+            contact(k, z, i, (friction[i], pace), lam, w)
+
+
+@kernel
+def largest_change(k: Laws, pace: Scalar, A: Rows, lam: Rows, w: Workspace) -> Scalar:
+    """The largest change of a velocity in the last sweep, at full pace.
+
+    It stands by itself, so that sweeps whose change nobody reads are the same operations, and become a loop on a GPU.
+    """
+    moved = k.zero[0]
+    for i in range(len(k.row)):
+        r = k.row[i]
+        by = size(lam[r] - w.before[r])
+        if k.kind[i] != JOINT:
+            by = larger(larger(by, size(lam[r + 1] - w.before[r + 1])), size(lam[r + 2] - w.before[r + 2]))
+            # while g is no root yet, sweeps have not converged
+            by = larger(by, pace * (w.own[i, 11] - w.own[i, 11] * w.own[i, 12]) * size(w.own[i, 13]))
         moved = larger(moved, A[r, r] * by)
-    return moved
+    return moved / pace
 
 
 @kernel
@@ -121,15 +146,14 @@ def rest(A: Rows, b: Rows, r: int, first: int, count: int, lam: Rows) -> Scalar:
 
 
 @kernel
-def joint_row(k: Laws, A: Rows, z: Scalar, r: int, law: tuple[Scalar, ...], lam: Rows) -> Scalar:
-    """A joint that sticks by its friction or slips against it; returns how far lam is to move."""
+def joint_row(k: Laws, A: Rows, z: Scalar, r: int, law: tuple[Scalar, ...], lam: Rows, w: Workspace) -> None:
+    """A joint that sticks by its friction or slips against it."""
     friction, pace = law
     own = A[r, r]
     by = own * friction
     v = positive(z - by) - positive(-z - by)
-    by = (v - z) * own / (own * own + k.tiny[0]) - lam[r]
-    lam[r] = lam[r] + pace * by
-    return size(by)
+    w.before[r] = lam[r]
+    lam[r] = (k.one[0] - pace) * lam[r] + pace * ((v - z) * own / (own * own + k.tiny[0]))
 
 
 @kernel
@@ -150,8 +174,8 @@ def first_slip(k: Laws, A: Rows, z: tuple[Scalar, Scalar, Scalar], r: int, frict
 @kernel
 def contact(
     k: Laws, z: tuple[Scalar, Scalar, Scalar], i: int, law: tuple[Scalar, Scalar], lam: Rows, w: Workspace
-) -> Scalar:
-    """A contact that opens, sticks or slips, where all others leave it the velocity z; returns how far lam is to move.
+) -> None:
+    """A contact that opens, sticks or slips, where all others leave it the velocity z.
 
     With w_n = 0 the normal impulse is a - beta f and the tangential velocity y + S f. It slips where y + S f = -g f
     with g > 0 and |f| = friction (a - beta f): a root in g, sought by Newton from what g was. At g = 0 it sticks.
@@ -169,15 +193,15 @@ def contact(
     t1, t2, _ = tangential(k, y, x)
     t0 = positive(a - x[1] * t1 - x[2] * t2)
     length = sqrt(t1 * t1 + t2 * t2 + k.tiny[0])
-    open_root = size(length - friction * t0)  # while g is no root yet, sweeps have not converged
-    scale = (length - positive(length - friction * t0)) / length
+    gap = length - friction * t0
+    scale = (length - positive(gap)) / length
     t1, t2 = scale * t1, scale * t2
-    slips = touches - touches * sticks
-    by0 = touches * (t0 + sticks * (s0 - t0)) - lam[r]
-    by1 = touches * (t1 + sticks * (s1 - t1)) - lam[r + 1]
-    by2 = touches * (t2 + sticks * (s2 - t2)) - lam[r + 2]
-    lam[r], lam[r + 1], lam[r + 2] = lam[r] + pace * by0, lam[r + 1] + pace * by1, lam[r + 2] + pace * by2
-    return larger(larger(larger(size(by0), size(by1)), size(by2)), slips * open_root)
+    x[11], x[12], x[13] = touches, sticks, gap
+    w.before[r], w.before[r + 1], w.before[r + 2] = lam[r], lam[r + 1], lam[r + 2]
+    rest = k.one[0] - pace
+    lam[r] = rest * lam[r] + pace * (touches * (t0 + sticks * (s0 - t0)))
+    lam[r + 1] = rest * lam[r + 1] + pace * (touches * (t1 + sticks * (s1 - t1)))
+    lam[r + 2] = rest * lam[r + 2] + pace * (touches * (t2 + sticks * (s2 - t2)))
 
 
 @kernel
@@ -216,7 +240,7 @@ def slipping(k: Laws, friction: Rows, lam: Rows) -> Scalar:
     return count
 
 
-SWEEP_WORK = {"own": "laws 11"}
+SWEEP_WORK = {"own": "laws 14", "before": "solved"}
 
 
 # Sticking contacts, all at once. Contacts that pressed in the last step stick and the others are open; a joint sticks,

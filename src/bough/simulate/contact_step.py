@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.routine import Again, Routine
-from bough.compile.scalar import larger, positive, step
+from bough.compile.scalar import larger, positive, step, turn
 from bough.dynamics.center_of_mass import WORK as MOMENT_WORK
 from bough.dynamics.crba import WORK as CRBA_WORK
 from bough.dynamics.crba import crba
@@ -49,10 +49,11 @@ from bough.simulate.cone import (
     STICKING_WORK,
     SWEEP_WORK,
     Laws,
+    largest_change,
     slipping,
     solve_sticking,
     start_sweeps,
-    sweep,
+    update_impulses,
     velocities,
 )
 from bough.simulate.newton import NEWTON_WORK, SWEEPS, solve_impulses
@@ -123,10 +124,14 @@ def contact_step(
     take_start(m, start, w)
     prepare_rows(m, t, p, f, x, j, c, e, o, g, k, q, v, friction, dt, axes, height, none, w)
     report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, w.start, w.lam, w)
+    for n in range(k.most[0]):
+        turn(q[0])
+        update_impulses(k, (n, m.one[0]), w.A, w.b, w.friction, w.lam, w)
+    turn(q[0])
     if k.most[0] == 0:
         report[CHANGE] = solve_sticking(k, w.A, w.b, w.friction, w.start, w.lam, report[LARGEST], w)
-    for n in range(k.most[0]):
-        report[CHANGE] = sweep(k, (n, m.one[0]), w.A, w.b, w.friction, w.lam, w)
+    else:
+        report[CHANGE] = largest_change(k, m.one[0], w.A, w.lam, w)
     finish_step(m, t, p, f, j, o, g, k, q, dt, axes, height, q_after, v_after, lam, report, w)
 
 
@@ -141,7 +146,7 @@ def row_step(
     take_drives(tau, target, kp, kd, lead, w)
     take_start(m, start, w)
     least, patience, most, whole = len(o.dof) + 1, PATIENCE, SWEEPS, WHOLE
-    for turn in range(PASSES):
+    for number in range(PASSES):
         prepare_rows(m, t, p, f, x, j, c, e, o, g, k, q, v, friction, dt, axes, height, none, w)
         report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, w.start, w.lam, w)
         report[CHANGE] = solve_impulses(k, w.A, w.b, w.friction, w.lam, report[LARGEST], most, w)
@@ -150,7 +155,7 @@ def row_step(
             if report[CHANGE] <= report[LARGEST] or most == SWEEPS or whole == 0:
                 return
             most, whole = SWEEPS, whole - 1
-        elif turn == PASSES - 2:
+        elif number == PASSES - 2:
             lock_all(lam, w)
             most = SWEEPS
         else:
@@ -227,7 +232,7 @@ def finish_step(
             report[EXCESS] = positive(watch_stops(m, o, q, dt[0], v_after) - report[LARGEST])
     if g.corrects[0] == 1:
         integrate(m, j, q, dt[0], w.q_free, v_after, w)
-        push_out(m, p, f, g, k, w)
+        push_out(m, p, f, g, k, dt[0], w)
         for i in range(len(m.parent)):
             integrate_joint(m, i, w.q_free, w.move, m.one[0], q_after)
         stay_within_stops(m, j, q, q_after)
@@ -252,7 +257,7 @@ def integrate(m: Mechanism, j: JointLaws, q: Rows, dt: Scalar, q_after: Rows, v_
 
 
 @kernel
-def push_out(m: Mechanism, p: JacobianPattern, f: DofTree, g: Grounds, k: Laws, w: Workspace) -> None:
+def push_out(m: Mechanism, p: JacobianPattern, f: DofTree, g: Grounds, k: Laws, dt: Scalar, w: Workspace) -> None:
     """w.move, which takes points that began the step in the ground out of it: normal impulses of a step of no time.
 
     It touches no velocity and reuses A, so that it costs little; `lift` is exact, and a step of its own.
@@ -260,12 +265,14 @@ def push_out(m: Mechanism, p: JacobianPattern, f: DofTree, g: Grounds, k: Laws, 
     for r in range(len(w.force)):
         w.force[r] = m.zero[0]
     for _ in range(k.most[0]):
+        turn(dt)
         for c in range(len(w.depth)):
             r, z = g.first[0] + 3 * c, -w.depth[c]
             for d in range(len(w.depth)):
                 if d != c:
                     z = z + w.A[r, g.first[0] + 3 * d] * w.force[g.first[0] + 3 * d]
             w.force[r] = positive(-w.own[g.first[0] + c, 0] * z)
+    turn(dt)
     push_rows(m, p, f, g, w.move, w)
 
 
@@ -502,7 +509,7 @@ def lift(
         w.start[r] = zero
     start_sweeps(k, w.A, w.b, w.start, w.lam, w)
     for n in range(k.most[0]):
-        sweep(k, (n, one), w.A, w.b, w.friction, w.lam, w)
+        update_impulses(k, (n, one), w.A, w.b, w.friction, w.lam, w)
     add_impulses(m, p, f, g, w.move, w)
     move_within(m, j, q, spent[0], q_after, w)
 

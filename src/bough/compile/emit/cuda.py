@@ -10,6 +10,7 @@ The text is written in a dozen macros (LOAD, STORE, SHUFFLE, PICK, TABLE, ...), 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,12 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.emit.limits import SPILL_BLOCK, Limits
-from bough.compile.emit.spilling import SharedSpills, peak
+from bough.compile.emit.spilling import END_OF_LOOP, LOOP, SharedSpills, peak
 from bough.compile.graph import twins
 from bough.compile.graph.cut import BETWEEN
 from bough.compile.graph.expr import ADD, ATAN, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, STEP, SUB
 from bough.compile.graph.passes import drop_dead_code
 from bough.compile.graph.program import Array, Program, Unit
+from bough.compile.graph.rolling import Loop, roll
 from bough.compile.graph.schedule import optimise
 from bough.errors import TooLargeError
 
@@ -186,19 +188,25 @@ class _Kernel:
         self.offsets: dict[tuple[int, ...], int] = {}
         self.unit_of = {i: unit for unit in order for i in unit}
         self.names: dict[Unit, str] = {}
-        self.sums = self._sums(order)
+        self._numbers = itertools.count()
+        found = roll(self.graph, order, program.flat_roots())
+        self.sums = self._sums([unit for unit in found if not isinstance(unit, Loop)])
         places = self._places()
-        for unit in order:
-            self._compute(unit)
+        for unit in found:
+            if isinstance(unit, Loop):
+                self._loop(unit)
+            else:
+                self._compute(unit)
             if form.stores_early:
-                self._store(unit, places.pop(unit, {}))
+                for one in unit.last if isinstance(unit, Loop) else (unit,):
+                    self._store(one, places.pop(one, {}))
         for unit in [*places]:
             self._store(unit, places[unit])
 
     # Values
 
     def _keep(self, nodes: Unit, expression: str) -> str:
-        name = f"t{len(self.names)}"
+        name = f"t{next(self._numbers)}"
         self.lines.append(f"const Real {name} = {expression};")
         self.names[nodes] = name
         return name
@@ -322,12 +330,49 @@ class _Kernel:
         elif terms:
             self._keep((i,), " + ".join(terms))
 
+    def _loop(self, loop: Loop) -> None:
+        """The last run, as often as there are runs. Names with `v` are variables: what a turn leaves to the next one,
+        and what is read after the loop."""
+        self._read_before(loop)
+        variables = {place: self._variable(nodes) for place, nodes in _starts(loop).items()}
+        starts = [*variables]
+        variables |= {place: self._variable(()) for place in sorted({*loop.kept, *loop.former}.difference(starts))}
+        former = {place: self._variable(()) for place in loop.former}
+        self.lines.append(f"{LOOP}({loop.turns});")
+        names = dict(self.names)
+        self.names |= {loop.before_last[place]: variables[place] for place in starts}
+        for unit in loop.last:
+            self._compute(unit)
+        self.lines += [f"{name} = {variables[place]};" for place, name in former.items()]
+        self.lines += [f"{name} = {self.names[loop.last[place]]};" for place, name in variables.items()]
+        self.lines.append(END_OF_LOOP)
+        self.names = names
+        for places, run, found in ((loop.former, loop.before_last, former), (loop.kept, loop.last, variables)):
+            for place in places:
+                self._keep(run[place], found[place])
+
+    def _read_before(self, loop: Loop) -> None:
+        """Have what does not change from turn to turn in registers."""
+        inside = {i for unit in loop.units for i in unit}
+        for unit in loop.last:
+            for side in (self.graph.a, self.graph.b):
+                nodes = tuple(side[i] for i in unit)
+                if nodes[0] >= 0 and inside.isdisjoint(nodes):
+                    self._value(nodes)
+
+    def _variable(self, nodes: Unit) -> str:
+        """The name of a new variable with the value of these nodes, or 0."""
+        value = self._value(nodes) if nodes else "0"
+        name = f"v{next(self._numbers)}"
+        self.lines.append(f"Real {name} = {value};")
+        return name
+
     def _sine_and_cosine(self, unit: Unit, op: int) -> None:
         """Both at once: the other one is often wanted too, and costs little if it is not."""
         angle = tuple(self.graph.a[i] for i in unit)
         key = (-1, *angle)
         if key not in self.names:
-            name = self.names[key] = f"t{len(self.names)}"
+            name = self.names[key] = f"t{next(self._numbers)}"
             self.lines.append(f"Real {name}s, {name}c; turn({self._value(angle)}, &{name}s, &{name}c);")
         self.names[unit] = self.names[key] + ("s" if op == SIN else "c")
 
@@ -416,6 +461,17 @@ class _Kernel:
     def _shared(self) -> list[tuple[str, str, int]]:
         sizes = {"tables": sum(map(len, self._table_rows()[2])), "offsets": self.lanes * len(self.offsets)}
         return [(kind, name, sizes[name]) for kind, name in (("Number", "tables"), ("int", "offsets")) if sizes[name]]
+
+
+def _starts(loop: Loop) -> dict[int, Unit]:
+    """By places in a run: the nodes whose values start the loop; a thread that none reads has those of another."""
+    known: dict[int, dict[int, int]] = {}
+    for (place, k), i in sorted(loop.start.items()):
+        known.setdefault(place, {})[k] = i
+    return {
+        place: tuple(nodes.get(k, min(nodes.values())) for k in range(len(loop.last[place])))
+        for place, nodes in known.items()
+    }
 
 
 def _table(kind: str, name: str, rows: Sequence[tuple[Any, ...]]) -> str:

@@ -63,6 +63,11 @@ typedef Number Real;
     volatile Number *const spilled = reinterpret_cast<volatile Number *>(spill_bytes + (tile)) + threadIdx.x
 #define SPILL(slot, x) spilled[(slot) * @BLOCK@] = x
 #define RELOAD(slot) spilled[(slot) * @BLOCK@]
+#ifdef __CUDACC__
+#define REPEAT(count) _Pragma("unroll 1") for (int turn = 0; turn < (count); turn++) {
+#else
+#define REPEAT(count) for (int turn = 0; turn < (count); turn++) {
+#endif
 #define LANE(size) ((int)(lane & ((size) - 1)))
 #define OFFSET(k) offsets[(k) * LANES + lane]
 #define TABLE(k) tables[(k) * @STEP@ + lane * @PITCH@]

@@ -3,7 +3,8 @@
 A thread of a GPU has 255 registers, and what the compiler spills goes to local memory, which all threads together
 overflow. Shared memory holds as much again for each thread. Where too many values are live, the one with the farthest
 next use is spilled. It is stored once, for no value ever changes, and reloaded before that use. Without a free slot the
-compiler decides.
+compiler decides. What a loop reads is live to its end, as the next turn reads it again, and what is reloaded in a loop
+is known there alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Sequence
 NAME = re.compile(r"\bt\d+[sc]?\b")
 DEFINITION = re.compile(r"^(?:const )?Real (t\d+)(?:(s), t\d+(c))?\b")
 SOON = 24  # lines: a value that is used within so many stays in its register
+LOOP, END_OF_LOOP = "REPEAT", "}"  # what the lines around a loop begin with
 
 
 def defined_by(line: str) -> list[str]:
@@ -36,9 +38,11 @@ class SharedSpills:
         self._slot: dict[str, int] = {}  # of each spilled value
         self._uses: dict[str, list[int]] = {}  # lines that read a value, the last first
         self._live: dict[str, str] = {}  # values in registers, by the name that they have there
+        self._outside: dict[str, str] = {}  # those before the loop
         defined = [defined_by(line) for line in lines]
+        self._through = passed_through(lines)
         for k in range(len(lines) - 1, -1, -1):
-            for name in self._read(lines[k], defined[k]):
+            for name in (*self._read(lines[k], defined[k]), *self._through.get(k, ())):
                 self._uses.setdefault(name, []).append(k)
         for k, line in enumerate(lines):
             self._write(k, line, defined[k])
@@ -49,12 +53,16 @@ class SharedSpills:
 
     def _write(self, k: int, line: str, defined: list[str]) -> None:
         read = self._read(line, defined)
+        if line.startswith(LOOP):
+            self._outside = dict(self._live)
         for name in read:
             if name not in self._live:
                 self._live[name] = f"{name}_{k}"
                 self.lines.append(f"const Real {name}_{k} = RELOAD({self._slot[name]});")
         self.lines.append(NAME.sub(lambda found: self._live.get(found[0], found[0]), line))
-        for name in read:
+        if line == END_OF_LOOP:
+            self._live = {name: x for name, x in self._live.items() if self._outside.get(name) == x}
+        for name in (*read, *self._through.get(k, ())):
             self._uses[name].pop()
             if not self._uses[name]:
                 self._release(name)
@@ -62,7 +70,7 @@ class SharedSpills:
         self._spill_excess(k)
 
     def _release(self, name: str) -> None:
-        del self._live[name]
+        self._live.pop(name, None)
         if name in self._slot:
             self._free.append(self._slot.pop(name))
 
@@ -88,9 +96,27 @@ class SharedSpills:
             self.lines.append(f"SPILL({slot}, {register});")
 
 
+def passed_through(lines: Sequence[str]) -> dict[int, list[str]]:
+    """By the last line of each loop, the values of before it that it reads."""
+    found: dict[int, list[str]] = {}
+    read: dict[str, None] | None = None
+    own: set[str] = set()
+    for k, line in enumerate(lines):
+        if line.startswith(LOOP):
+            read, own = {}, set()
+        elif line == END_OF_LOOP and read is not None:
+            found[k], read = [*read], None
+        elif read is not None:
+            own.update(defined_by(line))
+            read |= dict.fromkeys(name for name in NAME.findall(line) if name not in own)
+    return found
+
+
 def peak(lines: Sequence[str]) -> int:
     """The most values that are live at one time."""
     last = {name: k for k, line in enumerate(lines) for name in NAME.findall(line)}
+    for end, names in passed_through(lines).items():
+        last |= {name: max(end, last[name]) for name in names}
     ends = [0] * len(lines)
     for k in last.values():
         ends[k] += 1

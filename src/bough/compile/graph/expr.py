@@ -37,7 +37,7 @@ class Graph:
     A constant keeps its number in `value[i]`; an input keeps (array, offset) in a and b.
     """
 
-    __slots__ = ("a", "b", "limit", "op", "table", "value")
+    __slots__ = ("a", "b", "limit", "op", "table", "turns", "value")
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
@@ -46,6 +46,7 @@ class Graph:
         self.b: list[int] = []
         self.value: list[float] = []
         self.table: dict[tuple[int, Any, int], int] = {}
+        self.turns: list[int] = []  # the nodes with which turns of loops begin (see `rolling`)
 
     def __len__(self) -> int:
         return len(self.op)
@@ -69,7 +70,7 @@ class Graph:
         """Another graph with the same nodes, and no limit."""
         other = Graph()
         other.op, other.a, other.b = self.op[:], self.a[:], self.b[:]
-        other.value, other.table = self.value[:], dict(self.table)
+        other.value, other.table, other.turns = self.value[:], dict(self.table), self.turns[:]
         return other
 
     def const(self, x: float) -> int:

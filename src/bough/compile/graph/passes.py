@@ -42,8 +42,11 @@ def rebuild(program: Program, order: Iterable[int], step: Step | None = None) ->
     become a and b; without it the same operation is applied again.
     """
     old, new = program.graph, Graph()
-    moved = [-1] * len(old)
+    moved, turns = [-1] * len(old), old.turns[::-1]
     for i in order:
+        while turns and i >= turns[-1]:
+            turns.pop()
+            new.turns.append(len(new))
         op, a, b = old.op[i], old.a[i], old.b[i]
         if op == CONST:
             moved[i] = new.const(old.value[i])
@@ -53,6 +56,7 @@ def rebuild(program: Program, order: Iterable[int], step: Step | None = None) ->
             moved[i] = new.apply(op, moved[a], moved[b] if b >= 0 else -1)
         else:
             moved[i] = step(new, i, moved[a], moved[b] if b >= 0 else -1)
+    new.turns += [len(new)] * len(turns)
     roots = tuple(tuple(moved[r] for r in output) for output in program.roots)
     return replace(program, graph=new, roots=roots)
 

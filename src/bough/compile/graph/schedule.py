@@ -12,9 +12,12 @@ from bough.compile.graph.program import Program
 def schedule(program: Program) -> Program:
     """The program in the order of `late_order`, or as it is where that would not lower the peak of live values.
 
-    A kernel's own order is usually good; the order in which derivatives are made is not.
+    A kernel's own order is usually good, and has turns of loops one after the other; the order in which derivatives are
+    made is not.
     """
     graph = program.graph
+    if graph.turns:
+        return program
     order = late_order(program)
     if peak_live(program, order) >= peak_live(program, graph.live(program.flat_roots())):
         return program

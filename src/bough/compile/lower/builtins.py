@@ -99,6 +99,7 @@ BUILTINS: dict[Any, Meaning] = {
     len: _length, max: _largest(">"), min: _largest("<"), abs: _absolute, float: _as("f"), int: _as("i"),
     bool: _as("b"), round: _round, PRIMITIVES["atan"]: _atan, PRIMITIVES["step"]: _step,
     PRIMITIVES["ahead"]: _ahead,
+    PRIMITIVES["turn"]: lambda out, x: None,
 }  # fmt: skip
 BUILTINS |= {getattr(home, name): _function(name, getattr(math, name)) for home in (np, math) for name in FUNCTIONS}
 BUILTINS |= {PRIMITIVES[name]: _function(name, getattr(math, name), True) for name in ("sqrt", "sin", "cos")}

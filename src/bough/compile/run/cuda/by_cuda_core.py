@@ -33,8 +33,8 @@ class CudaCoreGpu:
         return int(_done(driver.cuDeviceGetAttribute(name, driver.CUdevice(self.device.device_id))))
 
     def compile(self, text: str, fast: bool) -> bytes:
-        exact = None if not fast else False
-        options = ProgramOptions(std="c++17", arch=self.architecture, prec_div=exact, prec_sqrt=exact)
+        exact, flush = (False, True) if fast else (None, None)
+        options = ProgramOptions(std="c++17", arch=self.architecture, prec_div=exact, prec_sqrt=exact, ftz=flush)
         return bytes(Program(text, "c++", options).compile("cubin").code)
 
     def load(self, code: bytes) -> Kernel:

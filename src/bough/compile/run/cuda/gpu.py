@@ -107,5 +107,8 @@ def limits_of(attribute: Callable[[int], int]) -> Limits:
 
 
 def flags(fast: bool) -> list[str]:
-    """Options of the compiler: products and sums are fused; in single precision divisions are not rounded exactly."""
-    return ["--std=c++17", *(["--prec-div=false", "--prec-sqrt=false"] if fast else [])]
+    """Options of the compiler: products and sums are fused.
+
+    In single precision divisions are not rounded exactly, and numbers below 1e-38 are zero: a tenth fewer instructions.
+    """
+    return ["--std=c++17", *(["--prec-div=false", "--prec-sqrt=false", "--ftz=true"] if fast else [])]
