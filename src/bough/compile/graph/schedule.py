@@ -16,7 +16,7 @@ def schedule(program: Program) -> Program:
     made is not.
     """
     graph = program.graph
-    if graph.turns:
+    if len({*graph.turns}) > 2:
         return program
     order = late_order(program)
     if peak_live(program, order) >= peak_live(program, graph.live(program.flat_roots())):

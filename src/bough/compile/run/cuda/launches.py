@@ -29,8 +29,8 @@ from bough.compile.run.cuda.gpu import Gpu, Kernel, Launch
 from bough.compile.settings import forms_are_timed
 
 CLASSES = (4096, 65_536)  # rows: from the first on forms are tried, from the second on once more
-LONGEST = 13_000  # lines: longer kernels are cut where memory between them can be kept
-AT_BEST = 3  # times as short: what four threads for a row gain in kernels of that length
+LONGEST = 9800  # lines: longer kernels overflow the instruction cache, and are cut where memory can be between them
+AT_BEST = 4  # times as short: what loops and four threads for a row gain in kernels of that length
 MOST_KEPT = 256  # launches that are kept prepared
 
 
