@@ -97,6 +97,37 @@ def test_atoms_and_residues_of_one_name_are_all_read(tmp_path):
     )
 
 
+def test_atoms_that_lie_on_each_other(tmp_path):
+    """A file that has its atoms twice, and one with a second chain at the place of the first."""
+    m = mol.peptide("GCA")
+    twice = edited(m, tmp_path / "twice.pdb", lambda lines: [x for x in lines if x.startswith("ATOM")] * 2)
+    assert twice.model.nv == m.model.nv
+    assert f"{len(m.atoms)} atoms that lie on another of the same name are left out" in twice.notes
+
+    def both(lines):
+        chain = [line for line in lines if line.startswith("ATOM")]
+        return [*chain, *(line[:21] + "B" + line[22:] for line in chain)]
+
+    found = edited(m, tmp_path / "both.pdb", both)
+    assert len(found.atoms.bonds) == 2 * len(m.atoms.bonds)
+    assert found.model.nv == 2 * m.model.nv
+
+
+def test_hydrogens_without_heavy_atoms_take_one_note(tmp_path):
+    found = edited(mol.peptide("GA"), tmp_path / "h.pdb", lambda lines: [x for x in lines if x[76:78] == " H"])
+    assert len(found.notes) == 2
+    said = "10 hydrogens are near no atom of their residue and move on their own: A/1/HA2, A/1/HA3, A/1/H1, "
+    assert found.notes[0].startswith(said)
+    assert found.notes[0].endswith(" and 5 others")
+
+
+def test_a_byte_order_mark_hides_no_atom(tmp_path):
+    path = mol.peptide("GA").write(tmp_path / "mark.pdb")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    with pytest.raises(FileFormatError, match="line 1: expected ASCII"):
+        mol.from_file(path)
+
+
 def test_elements_follow_from_names_where_the_column_is_blank(tmp_path):
     def edit(lines):
         # as CHARMM writes: names from column 13 on, where CA would be calcium, and a chain in columns 73 to 76
@@ -267,6 +298,12 @@ def test_what_a_pdb_cannot_hold_is_not_written(tmp_path):
     far = m.atoms.positions + 1000.0
     with pytest.raises(TooLargeError, match=r"write \.cif instead"):
         write(tmp_path / "far.pdb", m.atoms, far[None])
+    for long in (
+        replace(m.atoms, kind=np.array(["GLY", "A1BCD"])),
+        replace(m.atoms, name=np.char.add(m.atoms.name, "xyz")),
+    ):
+        with pytest.raises(TooLargeError, match="three for residues"):
+            write(tmp_path / "long.pdb", long, long.positions[None])
     found = mol.from_file(write(tmp_path / "far.cif", m.atoms, far[None]))
     np.testing.assert_allclose(found.atoms.positions, far, atol=6e-5)
     with pytest.raises(OptionError, match="there is no folder"):

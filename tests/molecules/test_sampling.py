@@ -231,7 +231,7 @@ def test_annealing_and_dynamics_agree_on_forces(peptide):
     held = mol.RestraintEnergy(peptide, [mol.distance("A/1/CA", "A/5/CA", upper=0.3)])
     q = peptide.model.random_configuration(np.random.default_rng(2))
     spheres = mol.Repulsion(peptide)
-    _, v, energy = Annealer(peptide, spheres, held).run(
+    _, v, energy = Annealer(peptide, [spheres, held]).run(
         q, np.zeros(peptide.model.nv), Settings(0.0, 1e-5, 1, 0.0), np.random.default_rng(0)
     )
     expected, gradient = TorsionEnergy(peptide, [mol.Repulsion(peptide), held])(q)
@@ -239,6 +239,27 @@ def test_annealing_and_dynamics_agree_on_forces(peptide):
     np.testing.assert_allclose(
         v, 1e-5 * np.linalg.solve(peptide.dynamics.mass_matrix(q), -gradient), rtol=1e-7, atol=1e-9
     )
+
+
+def test_annealing_steps_are_the_same_with_any_energy(peptide):
+    from bough.molecules.annealing import Annealer
+    from bough.molecules.sampling import Settings
+
+    spheres, q, v = mol.Repulsion(peptide), peptide.model.neutral, np.zeros(peptide.model.nv)
+    ends = [
+        Annealer(peptide, [term]).run(q, v, Settings(900.0, 1e-3, 30), np.random.default_rng(1))
+        for term in (spheres, lambda x: spheres(x))
+    ]
+    for a, b in zip(*ends, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+    assert np.abs(ends[0][1]).max() > 1.0
+
+
+def test_annealing_takes_as_many_steps_as_it_is_told(peptide):
+    for steps in (7, 50, 999):
+        found = peptide.anneal(steps=steps, dt=0.001)
+        assert found.calls == steps
+        assert found.time[-1] == pytest.approx(0.001 * steps)
 
 
 def test_an_atom_is_pulled_and_only_what_matters_moves():
@@ -269,3 +290,11 @@ def test_annealing_in_a_force_field_relaxes_a_bad_start():
     assert field.on(m)(m.atoms.positions)[0] > 1e4
     found = m.anneal(field, temperatures=(600.0, 50.0), steps=40, dt=0.002)
     assert found.energy < 1000.0
+
+
+def test_annealing_in_a_force_field_bears_2000_kelvin():
+    pytest.importorskip("openmm")
+    m, field = mol.peptide("SKAEKLQT", phi=-1.05, psi=-0.8), mol.OpenMM("amber14-all.xml")
+    found = m.anneal(field, temperatures=(2000.0, 50.0), steps=300)
+    assert found.energies.max() < 5000.0
+    assert found.energy < found.energies[0]

@@ -1,4 +1,4 @@
-"""Annealing under restraints and soft spheres: thousands of steps of torsion dynamics in one compiled call.
+"""Annealing by torsion dynamics; under restraints and soft spheres, thousands of steps are one compiled call.
 
 A step is a kick with the forces at q, a drift, and now and then friction and noise: v = c v + sqrt(1 - c^2) H^-1/2 e.
 That is the dynamics of CYANA and CNS (Guentert, Mumenthaler & Wuethrich 1997) with another thermostat.
@@ -19,11 +19,11 @@ from bough.dynamics.external import Points
 from bough.dynamics.placements import place_points
 from bough.errors import NumericalError
 from bough.joints import Mechanism, integrate_joint
-from bough.molecules.energy import AtomEnergy, minimize
+from bough.molecules.energy import AtomEnergy, TorsionEnergy, minimize
 from bough.molecules.fixman import Sweep, draw_velocities, eliminate_joints, place_bodies, sweep_work
 from bough.molecules.repulsion import SKIN, Repulsion, Spheres, have_moved, list_pairs, repel
 from bough.molecules.restraints import Distances, Places, Planes, RestraintEnergy, Turns, restrain
-from bough.molecules.sampling import KB, Settings, langevin
+from bough.molecules.sampling import KB, Settings
 from bough.molecules.writing import Trajectory
 from bough.spatial import (
     add6,
@@ -71,11 +71,16 @@ class Run(NamedTuple):
 
 
 class Annealer:
-    """Torsion dynamics of a molecule under compiled energies only."""
+    """Torsion dynamics of a molecule, all in compiled code where its energies are."""
 
-    def __init__(self, molecule: Molecule, repulsion: Repulsion, restraints: RestraintEnergy) -> None:
+    def __init__(self, molecule: Molecule, terms: list[AtomEnergy]) -> None:
         model, n = molecule.model, len(molecule.atoms)
-        self.molecule, self.repulsion, self.restraints = molecule, repulsion, restraints
+        self.molecule, self.energy = molecule, TorsionEnergy(molecule, terms)
+        spheres = [term for term in terms if isinstance(term, Repulsion)]
+        held = [term for term in terms if isinstance(term, RestraintEnergy)]
+        self.is_compiled = len(spheres) == 1 and len(held) <= 1 and len(spheres) + len(held) == len(terms)
+        if self.is_compiled:
+            self.repulsion, self.restraints = spheres[0], held[0] if held else RestraintEnergy(molecule, [])
         self._work = sweep_work(model)
         nv, nq = model.nv, model.nq
         self._run = Run(
@@ -88,25 +93,37 @@ class Annealer:
     ) -> tuple[FloatArray, FloatArray, float]:
         """q, v and the energy after so many steps at one temperature."""
         steps, dt = settings.steps, settings.dt
-        baths = -(-steps // BATH)
-        r = self._run._replace(e=rng.normal(size=(baths, len(v))))
+        r = self._run._replace(e=rng.normal(size=(-(-steps // BATH), len(v))))
         r.q[:], r.v[:] = q, v
         keep = math.exp(-settings.friction * dt * BATH)
         r.order[:] = steps, 0.0, FINE, keep, math.sqrt(KB * settings.temperature * (1.0 - keep * keep)), dt
-        model, e = self.molecule.model, self.restraints
-        self.repulsion.listed_at = None
+        step = self._march if self.is_compiled else self._step
+        if self.is_compiled:
+            self.repulsion.listed_at = None
         while r.order[STEP] > 0:
-            compiled(march)(
-                model.mechanism, self.molecule.points, self.repulsion.spheres, self.repulsion.listed_pairs,
-                e.distances, e.turns, e.places, e.planes, r, self._work, self.repulsion.cutoff,
-            )  # fmt: skip
-            if r.order[CODE] == FULL:
-                self.repulsion.list_pairs(r.x)
-            elif r.order[CODE] == NO_NUMBER:
+            step(r)
+            if r.order[CODE] == NO_NUMBER:
                 raise NumericalError(
                     f"annealing left the numbers: dt = {dt:g} ps is too long, or restraints are too stiff"
                 )
         return r.q.copy(), r.v.copy(), float(r.order[ENERGY])
+
+    def _march(self, r: Run) -> None:
+        """All steps, or those until pairs need more room."""
+        e, spheres = self.restraints, self.repulsion
+        compiled(march)(
+            self.molecule.model.mechanism, self.molecule.points, spheres.spheres, spheres.listed_pairs,
+            e.distances, e.turns, e.places, e.planes, r, self._work, spheres.cutoff,
+        )  # fmt: skip
+        if r.order[CODE] == FULL:
+            spheres.list_pairs(r.x)
+
+    def _step(self, r: Run) -> None:
+        """One step with one call of the energies."""
+        r.order[ENERGY], r.F[:] = self.energy.forces(r.q)
+        m, points = self.molecule.model.mechanism, self.molecule.points
+        compiled(place)(m, points, r, self._work)
+        compiled(move)(m, points, r, self._work)
 
 
 @loop_kernel
@@ -115,12 +132,10 @@ def march(
     w: Sweep, cutoff: float,
 ) -> None:  # fmt: skip
     """Steps until none is left, or pairs need more room."""
-    dt = r.order[DT]
-    while r.order[STEP] > 0.0:
-        place_bodies(m, r.q, w)
-        place_points(points, r.x, w)
-        left = int(r.order[STEP])
-        if s.pairs[0] < 0 or (left % LISTED == 0 and have_moved(s.listed, r.x, 0.5 * SKIN) == 1):
+    r.order[CODE] = FINE
+    while r.order[STEP] > 0.0 and r.order[CODE] == FINE:
+        place(m, points, r, w)
+        if s.pairs[0] < 0 or (int(r.order[STEP]) % LISTED == 0 and have_moved(s.listed, r.x, 0.5 * SKIN) == 1):
             count = list_pairs(s, pairs, r.x, cutoff)
             if count > len(pairs):
                 r.order[CODE] = FULL
@@ -129,16 +144,30 @@ def march(
             s.listed[0:] = r.x
         r.F[0:] = 0.0
         r.order[ENERGY] = repel(s, pairs, r.x, r.F) + restrain(d, t, p, f, r.x, r.F)
-        eliminate_joints(m, w)
-        if left % BATH == 0:
-            draw_velocities(m, r.e[left // BATH - 1], r.qdd, w)
-            for k in range(len(r.v)):
-                r.v[k] = r.order[KEEP] * r.v[k] + r.order[NOISE] * r.qdd[k]
-        accelerate(m, points, r, w)
-        if not drift(m, r, dt):
-            r.order[CODE] = NO_NUMBER
-            return
+        move(m, points, r, w)
+
+
+@loop_kernel
+def place(m: Mechanism, points: Points, r: Run, w: Sweep) -> None:
+    """Bodies and atoms at r.q."""
+    place_bodies(m, r.q, w)
+    place_points(points, r.x, w)
+
+
+@loop_kernel
+def move(m: Mechanism, points: Points, r: Run, w: Sweep) -> None:
+    """One step by the forces r.F on the atoms that `place` placed."""
+    left = int(r.order[STEP])
+    eliminate_joints(m, w)
+    if (left - 1) % BATH == 0:
+        draw_velocities(m, r.e[(left - 1) // BATH], r.qdd, w)
+        for k in range(len(r.v)):
+            r.v[k] = r.order[KEEP] * r.v[k] + r.order[NOISE] * r.qdd[k]
+    accelerate(m, points, r, w)
+    if drift(m, r, r.order[DT]):
         r.order[STEP] -= 1.0
+    else:
+        r.order[CODE] = NO_NUMBER
 
 
 @loop_kernel
@@ -203,33 +232,16 @@ def anneal(
     """See `Molecule.anneal`."""
     hot, cold = temperatures
     stages = max(1, min(STAGES, settings.steps // BATH))
-    per_stage = -(-settings.steps // stages // BATH) * BATH if settings.steps >= BATH else settings.steps
     levels = hot * (max(cold, 1e-3) / max(hot, 1e-3)) ** (np.arange(stages) / max(stages - 1, 1))
-    rng, model = np.random.default_rng(settings.seed), molecule.model
-    at, v, calls = molecule.start(q), None, 0
-    fast = compiled_terms(molecule, terms)
-    if fast is None:  # forces of a clash would throw atoms apart
+    ends = np.arange(1, stages + 1) * settings.steps // stages
+    rng, annealer = np.random.default_rng(settings.seed), Annealer(molecule, terms)
+    at, v, calls, rows = molecule.start(q), np.zeros(molecule.model.nv), settings.steps, []
+    if not annealer.is_compiled:  # forces of a clash would throw atoms apart
         relaxed = minimize(molecule, terms, at, force=1.0, calls=RELAXING, ease=True)
-        at, calls = relaxed.q, relaxed.calls
-    rows = []
-    for level in levels.tolist():
-        own = replace(settings, temperature=level, steps=per_stage, every=per_stage, seed=int(rng.integers(2**31)))
-        if fast is not None:
-            at, v, energy = fast.run(at, np.zeros(model.nv) if v is None else v, own, rng)
-            calls += per_stage
-        else:
-            found = langevin(molecule, terms, own, at, v)
-            at, v, energy, calls = found.q, found.v, found.energy, calls + found.calls
+        at, calls = relaxed.q, calls + relaxed.calls
+    for level, steps in zip(levels.tolist(), np.diff(ends, prepend=0).tolist(), strict=True):
+        at, v, energy = annealer.run(at, v, replace(settings, temperature=level, steps=steps), rng)
         rows.append((at, energy))
     frames, energies = (np.array(column) for column in zip(*rows, strict=True))
-    time = settings.dt * per_stage * np.arange(1.0, stages + 1)
-    return Trajectory(molecule, frames, energies, time, calls=calls, v=v, tracks={"temperature, K": levels})
-
-
-def compiled_terms(molecule: Molecule, terms: list[AtomEnergy]) -> Annealer | None:
-    """What runs all steps in compiled code, if these energies are soft spheres and restraints only."""
-    spheres = [term for term in terms if isinstance(term, Repulsion)]
-    held = [term for term in terms if isinstance(term, RestraintEnergy)]
-    if len(spheres) != 1 or len(held) > 1 or len(spheres) + len(held) != len(terms):
-        return None
-    return Annealer(molecule, spheres[0], held[0] if held else RestraintEnergy(molecule, []))
+    time, tracks = np.array(settings.dt * ends), {"temperature, K": levels}
+    return Trajectory(molecule, frames, energies, time, calls=calls, v=v, tracks=tracks)

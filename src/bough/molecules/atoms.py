@@ -126,6 +126,12 @@ def _of_elements(elements: Words, value: Any) -> FloatArray:
     return np.array([float(value(e)) for e in found])[place]
 
 
+def some_of(names: list[str]) -> str:
+    """The first names of a list, for a note."""
+    more = f" and {len(names) - 5} others" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
 def bonded_atoms(n: int, bonds: IntArray) -> list[list[int]]:
     """The atoms that these bonds (k, 2) join to each of n atoms, in ascending order."""
     found: list[list[int]] = [[] for _ in range(n)]

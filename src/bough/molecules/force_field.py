@@ -9,7 +9,7 @@ import numpy as np
 
 from bough.arguments import explained
 from bough.errors import MissingExtraError, ModelError, NumericalError, short, unknown_option
-from bough.molecules.atoms import Atoms
+from bough.molecules.atoms import Atoms, some_of
 from bough.molecules.hydrogens import with_ideal_hydrogens
 from bough.types import FloatArray
 
@@ -149,9 +149,8 @@ def with_hydrogens(atoms: Atoms, pH: float, notes: list[str]) -> Atoms:
     notes.append(f"{added.sum()} hydrogens were added, as at pH {pH:g}")
     bare = [k for k in np.flatnonzero(found.hetero & ~found.water).tolist() if _is_bare(found, k)]
     if bare:
-        some = ", ".join(f"{found.residue_key(k)} ({found.kind[k]})" for k in bare[:5])
-        more = f" and {len(bare) - 5} others" if len(bare) > 5 else ""
-        notes.append(f"{len(bare)} residues get no hydrogens, as OpenMM does not know theirs: {some}{more}")
+        some = some_of([f"{found.residue_key(k)} ({found.kind[k]})" for k in bare])
+        notes.append(f"{len(bare)} residues get no hydrogens, as OpenMM does not know theirs: {some}")
     mean = np.bincount(atoms.residue, atoms.b_factor, len(atoms.chain)) / np.diff(atoms.first)
     b_factor = np.where(added, mean[found.residue], atoms.b_factor[place])
     x = with_ideal_hydrogens(found, added)

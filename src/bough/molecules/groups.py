@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.errors import OptionError, unknown_option
-from bough.molecules.atoms import Atoms, bonded_atoms
+from bough.molecules.atoms import Atoms, bonded_atoms, some_of
 from bough.molecules.dihedrals import CHI, SAME, SIDE_CHAINS, bond_names
 from bough.types import BoolArray, IntArray
 
@@ -68,7 +68,7 @@ def rigid_groups(
         opened = (kept[:, None] == np.array(list(rings))).all(axis=-1).any(axis=1)
         cut, kept = np.concatenate([cut, kept[opened]]), kept[~opened]
     if len(cut):
-        some = ", ".join(f"{atoms.key(a)}-{atoms.key(b)}" for a, b in cut[:4].tolist())
+        some = some_of([f"{atoms.key(a)}-{atoms.key(b)}" for a, b in cut.tolist()])
         notes.append(f"{len(cut)} bonds close loops and are held by closures, not by the tree: {some}")
     neighbours = bonded_atoms(len(atoms), kept)
     named = bond_names(atoms, neighbours)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from bough.errors import FileFormatError, short
-from bough.molecules.atoms import WATER, Atoms, gemmi_module
+from bough.molecules.atoms import WATER, Atoms, gemmi_module, some_of
 from bough.molecules.dihedrals import SAME, SIDE_CHAINS, pdb_name
 from bough.molecules.groups import STANDARD
 from bough.types import FloatArray, IntArray
 
+SHORTEST = 0.05  # nm, under any bond: atoms that are closer lie on each other
 SLACK = 0.04  # nm by which a bond may exceed the sum of covalent radii
 LINK = 0.20  # nm, the longest bond along a chain
 DISULPHIDE = 0.25  # nm
@@ -57,7 +59,7 @@ def _check_columns(path: Path) -> None:
         packed = file.read(2) == b"\x1f\x8b"
     with gzip.open(path) if packed else path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if line[:4].upper() not in (b"ATOM", b"HETA"):
+            if line.removeprefix(BOM_UTF8)[:4].upper() not in (b"ATOM", b"HETA"):
                 continue
             where = f"{short(str(path), 300)}, line {number}"
             if not line.isascii() or b"\r" in line.rstrip():
@@ -84,11 +86,16 @@ def _atoms(structure: Any, notes: list[str]) -> Atoms:
     rows: list[tuple[Any, ...]] = []
     residues: list[tuple[str, str, str, bool]] = []
     serial: dict[int, int] = {}
+    seen: dict[tuple[int, str], Any] = {}
     left: Counter[str] = Counter()
     for chain in structure[0]:
         for residue in _residues(chain, left):
             known = [(atom, _element(residue.name, atom, left)) for atom in _conformer(residue, left)]
             for atom, element in ((atom, element) for atom, element in known if element):
+                first = seen.setdefault((len(residues), atom.name), atom.pos)
+                if first is not atom.pos and first.dist(atom.pos) < 10.0 * SHORTEST:
+                    left["atoms that lie on another of the same name are left out"] += 1
+                    continue
                 serial[atom.serial] = len(rows)
                 rows.append((atom.name, element, len(residues), *atom.pos.tolist(), atom.b_iso))
             if any(element for _, element in known):
@@ -174,8 +181,13 @@ def _declared(structure: Any, serial: dict[int, int]) -> list[tuple[int, int]]:
 def with_bonds(atoms: Atoms, links: list[tuple[int, int]], notes: list[str]) -> Atoms:
     """The same atoms with bonds: inside residues by distance, along chains, bridges of sulphur, and these links."""
     pairs = {(min(a, b), max(a, b)) for a, b in links if a != b and _may_bond(atoms, a, b)}
+    alone: list[str] = []
     for r in range(len(atoms.chain)):
-        pairs |= _inside(atoms, int(atoms.first[r]), int(atoms.first[r + 1]), notes)
+        pairs |= _inside(atoms, int(atoms.first[r]), int(atoms.first[r + 1]), alone)
+    if alone:
+        notes.append(
+            f"{len(alone)} hydrogens are near no atom of their residue and move on their own: {some_of(alone)}"
+        )
     pairs |= _along_chains(atoms, notes) | _bridges(atoms)
     _note_missing(atoms, notes)
     return replace(atoms, bonds=np.array(sorted(pairs), np.int64).reshape(-1, 2))
@@ -185,16 +197,16 @@ def _may_bond(atoms: Atoms, a: int, b: int) -> bool:
     """Whether a declared link is a covalent bond: no metal, and no longer than bonds are."""
     metal = {str(atoms.element[a]).upper(), str(atoms.element[b]).upper()} & METALS
     reach = atoms.covalent_radii[a] + atoms.covalent_radii[b] + 2 * SLACK
-    return not metal and float(np.linalg.norm(atoms.positions[a] - atoms.positions[b])) < reach
+    return not metal and SHORTEST < float(np.linalg.norm(atoms.positions[a] - atoms.positions[b])) < reach
 
 
-def _inside(atoms: Atoms, start: int, stop: int, notes: list[str]) -> set[tuple[int, int]]:
+def _inside(atoms: Atoms, start: int, stop: int, alone: list[str]) -> set[tuple[int, int]]:
     """Bonds of one residue: atoms closer than their covalent radii allow; a hydrogen has the nearest one only."""
     if stop - start < 2:
         return set()
     x, radius = atoms.positions[start:stop], atoms.covalent_radii[start:stop]
-    gap = np.linalg.norm(x[:, None] - x[None], axis=-1) - radius[:, None] - radius[None]
-    np.fill_diagonal(gap, np.inf)
+    distance = np.linalg.norm(x[:, None] - x[None], axis=-1)
+    gap = np.where(distance < SHORTEST, np.inf, distance - radius[:, None] - radius[None])
     light = atoms.element[start:stop] == "H"
     close = (gap < SLACK) & ~light[:, None] & ~light[None]
     found = {(start + int(a), start + int(b)) for a, b in np.argwhere(np.triu(close))}
@@ -204,7 +216,7 @@ def _inside(atoms: Atoms, start: int, stop: int, notes: list[str]) -> set[tuple[
         if heavy[nearest] < 2 * SLACK:
             found.add((min(start + h, start + nearest), max(start + h, start + nearest)))
         else:
-            notes.append(f"{atoms.key(start + h)} is near no atom of its residue: it moves on its own")
+            alone.append(atoms.key(start + h))
     return found
 
 
@@ -219,7 +231,7 @@ def _along_chains(atoms: Atoms, notes: list[str]) -> set[tuple[int, int]]:
             if b is None or atoms.chain[r] != atoms.chain[r + 1] or atoms.hetero[r] or atoms.hetero[r + 1]:
                 continue
             distance = float(np.linalg.norm(atoms.positions[a] - atoms.positions[b]))
-            if distance < longest:
+            if SHORTEST < distance < longest:
                 found.add((min(a, b), max(a, b)))
             else:
                 ends = f"{atoms.residue_key(r)} and {atoms.residue_key(r + 1)}"
@@ -232,7 +244,7 @@ def _bridges(atoms: Atoms) -> set[tuple[int, int]]:
     sulphur = np.flatnonzero((atoms.name == "SG") & np.isin(atoms.kind[atoms.residue], ("CYS", "CYX")))
     x: FloatArray = atoms.positions[sulphur]
     pairs: list[tuple[int, int]] = list(itertools.combinations(range(len(sulphur)), 2)) if len(sulphur) < 500 else []
-    close = [(i, j) for i, j in pairs if np.linalg.norm(x[i] - x[j]) < DISULPHIDE]
+    close = [(i, j) for i, j in pairs if SHORTEST < np.linalg.norm(x[i] - x[j]) < DISULPHIDE]
     chosen: IntArray = sulphur[np.array(close, np.int64).reshape(-1, 2)]
     return {(a, b) for a, b in chosen.tolist()}
 
@@ -248,5 +260,4 @@ def _note_missing(atoms: Atoms, notes: list[str]) -> None:
             missing = needed - {pdb_name(kind, name) for name in there}
             odd += [f"{atoms.residue_key(r)} ({', '.join(sorted(missing))})"] if missing else []
     if odd:
-        more = f" and {len(odd) - 5} others" if len(odd) > 5 else ""
-        notes.append(f"{len(odd)} residues miss atoms, which are not made up: {', '.join(odd[:5])}{more}")
+        notes.append(f"{len(odd)} residues miss atoms, which are not made up: {some_of(odd)}")

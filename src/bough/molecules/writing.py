@@ -36,8 +36,13 @@ def write(path: str | Path, atoms: Atoms, frames: FloatArray, interval: float = 
 
 def text(atoms: Atoms, frames: FloatArray, suffix: str = ".pdb") -> str:
     """A PDB or mmCIF file."""
-    if suffix == ".pdb" and (len(atoms) > MOST_IN_PDB or max(map(len, atoms.chain), default=0) > 1):
-        raise TooLargeError("PDB files have at most 99,999 atoms and chains of one letter: write .cif instead")
+    widths = ((atoms.chain, 1), (atoms.kind, 3), (atoms.name, 4))
+    is_wide = any(max(map(len, words), default=0) > most for words, most in widths)
+    if suffix == ".pdb" and (len(atoms) > MOST_IN_PDB or is_wide):
+        raise TooLargeError(
+            "PDB files have at most 99,999 atoms, and names of one letter for chains, three for residues and four for "
+            "atoms: write .cif instead"
+        )
     if suffix == ".pdb" and not (-99.9999 <= frames.min() and frames.max() <= 999.9999):
         raise TooLargeError("PDB files have positions from -99.9999 to 999.9999 nm: write .cif instead")
     structure = _structure(atoms, frames)
