@@ -34,6 +34,7 @@ SECTIONS = (
     "motion",
     "threads",
     "sweeps",
+    "molecules",
     "viewer",
     "cuda",
 )

@@ -170,6 +170,38 @@ def test_densities_are_those_of_the_theory(chain, fixman):
         assert error < 0.25 * (rigid - flexible)
 
 
+@pytest.mark.parametrize(("stiffness", "dt", "steps"), [(0.0, 0.01, 40_000), (3e5, 0.002, 120_000)])
+def test_cartesian_dynamics_has_the_densities_of_the_theory(chain, stiffness, dt, steps):
+    """Of OpenMM: with constraints that of rigid groups, without Fixman's potential; with stiff springs that with it."""
+    openmm = pytest.importorskip("openmm")
+    system, bonds, x = openmm.System(), openmm.HarmonicBondForce(), chain.atoms.positions
+    for mass in chain.atoms.masses:
+        system.addParticle(mass)
+    for a, b in [(k, k + far) for far in (1, 2) for k in range(len(x) - far)]:  # bonds and angles
+        length = float(np.linalg.norm(x[a] - x[b]))
+        if stiffness:
+            bonds.addBond(a, b, length, stiffness)
+        else:
+            system.addConstraint(a, b, length)
+    system.addForce(bonds)
+    integrator = openmm.LangevinMiddleIntegrator(300.0, 3.0, dt)
+    integrator.setRandomNumberSeed(1)
+    integrator.setConstraintTolerance(1e-8)
+    context = openmm.Context(system, integrator, openmm.Platform.getPlatformByName("Reference"))
+    context.setPositions(x)
+    context.setVelocitiesToTemperature(300.0, 1)
+    log_det, values = mol.LogDeterminant(chain.model), []
+    for _ in range(steps // 40):
+        integrator.step(40)
+        now = context.getState(getPositions=True).getPositions(asNumpy=True)._value
+        values.append(log_det(chain.fit(np.ascontiguousarray(now)))[0])
+    rigid, flexible = expectation(chain, True), expectation(chain, False)
+    blocks = np.array(values).reshape(20, -1).mean(axis=1)
+    error = blocks.std() / np.sqrt(19)
+    assert abs(blocks.mean() - (flexible if stiffness else rigid)) < 4 * error
+    assert error < 0.25 * (rigid - flexible)
+
+
 def test_the_map_of_alanine_dipeptide_is_that_of_quadrature():
     """phi and psi under a force field, with and without Fixman's potential, whose effect is small here."""
     pytest.importorskip("openmm")

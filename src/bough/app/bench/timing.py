@@ -14,7 +14,7 @@ from bough import record
 from bough.compile.settings import threads
 
 PACKAGES = ("bough", "numpy", "llvmlite", "scipy", "pin", "mujoco", "drake", "dartpy", "cvxopt", "casadi", "torch",
-            "jax")  # fmt: skip
+            "jax", "openmm")  # fmt: skip
 Call = Callable[[], object]
 # The same call at two or more states, taken in turn; or one call that has many states in itself (a batch, a step)
 Contestant = Call | Sequence[Call]
