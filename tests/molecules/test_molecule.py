@@ -214,6 +214,25 @@ def test_helices_have_a_ribbon_that_joins_and_moves_along():
     assert not any(part.kind == "box" for part in extended.shapes)
 
 
+@pytest.mark.parametrize("base", ["N9 C4", "N1 C2"])
+def test_bases_turn_about_chi(base):
+    """Of purines and pyrimidines: a sugar's corner and a base's, 1.1 rad apart."""
+    from bough.molecules.peptide import placed
+    from bough.molecules.reading import with_bonds
+
+    x = [np.zeros(3), np.array([0.142, 0.0, 0.0])]
+    x.append(placed(np.array([0.0, 0.1, 0.0]), *x, 0.147, 1.9, 0.4))
+    x.append(placed(*x, 0.137, 2.2, 1.1))
+    names = ["O4'", "C1'", *base.split()]
+    bare = mol.Atoms(
+        np.array(names), np.array([name[0] for name in names]), np.zeros(4, np.int64), np.array(x),
+        np.zeros((0, 2), np.int64), np.array(["A"]), np.array(["1"]), np.array(["DA"]), np.array([False]), np.zeros(4),
+    )  # fmt: skip
+    m = mol.Molecule(with_bonds(bare, [], []))
+    assert m.angles(m.model.neutral, "A/1/chi")[0] == pytest.approx(1.1)
+    assert m.dihedral("A/1/chi").v == 6
+
+
 def test_units_are_those_of_molecules(peptide):
     assert "Da" in repr(peptide.model)
     assert "kg" not in repr(peptide.model)

@@ -312,6 +312,8 @@ def test_odd_settings_are_refused(peptide):
         peptide.langevin(free, dt=0.0)
     with pytest.raises(SettingError, match="steps and every"):
         peptide.langevin(free, steps=0)
+    with pytest.raises(SettingError, match="temperature and friction must not be negative"):
+        peptide.anneal(temperatures=(300.0, -5.0), steps=20)
     with pytest.raises(NumericalError, match="too long here"):
         peptide.langevin(free, dt=10.0)
 

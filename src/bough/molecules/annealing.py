@@ -231,6 +231,7 @@ def anneal(
 ) -> Trajectory:
     """See `Molecule.anneal`."""
     hot, cold = temperatures
+    replace(settings, temperature=cold)  # refuses what is no temperature
     stages = max(1, min(STAGES, settings.steps // BATH))
     levels = hot * (max(cold, 1e-3) / max(hot, 1e-3)) ** (np.arange(stages) / max(stages - 1, 1))
     ends = np.arange(1, stages + 1) * settings.steps // stages

@@ -1,4 +1,4 @@
-"""Names of dihedrals: phi, psi, omega and chi of proteins; other bonds that turn are named by their atoms."""
+"""Names of dihedrals of proteins and nucleic acids; other bonds that turn are named by their atoms."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SIDE_CHAINS = {
     "TYR": "N CA CB CG CD1", "VAL": "N CA CB CG1",
 }  # fmt: skip
 SAME = {"HID": "HIS", "HIE": "HIS", "HIP": "HIS", "CYX": "CYS", "ASH": "ASP", "GLH": "GLU", "LYN": "LYS"}
-# Backbone of nucleic acids; atoms with + are of the next residue, with - of the one before
-NUCLEIC = {
-    "alpha": "-O3' P O5' C5'", "beta": "P O5' C5' C4'", "gamma": "O5' C5' C4' C3'", "delta": "C5' C4' C3' O3'",
-    "epsilon": "C4' C3' O3' +P", "zeta": "C3' O3' +P +O5'",
+# Atoms with + are of the next residue, with - of the one before; of several choices, the first that is there counts
+NAMED = {
+    "omega": ("-CA -C N CA",), "phi": ("-C N CA C",), "psi": ("N CA C +N", "N CA C OXT", "N CA C O"),
+    "alpha": ("-O3' P O5' C5'",), "beta": ("P O5' C5' C4'",), "gamma": ("O5' C5' C4' C3'",),
+    "delta": ("C5' C4' C3' O3'",), "epsilon": ("C4' C3' O3' +P",), "zeta": ("C3' O3' +P +O5'",),
+    "chi": ("O4' C1' N9 C4", "O4' C1' N1 C2"),
 }  # fmt: skip
-PROTEIN = {"omega": "-CA -C N CA", "phi": "-C N CA C", "psi": "N CA C +N"}
 LAST_OXYGENS = {"OT1": "O", "OT2": "OXT", "O1": "O", "O2": "OXT"}
-LAST_PSI = ("N CA C OXT", "N CA C O")  # of a residue without a next one
 
 
 class Dihedral(NamedTuple):
@@ -47,11 +47,9 @@ def named_dihedrals(atoms: Atoms, neighbours: list[list[int]]) -> dict[str, tupl
         around = [inside[r - 1] if r else {}, here, inside[r + 1] if r + 1 < len(inside) else {}]
         kind = str(atoms.kind[r])
         side = SIDE_CHAINS.get(SAME.get(kind, kind), "").split()
-        chis = {f"chi{k + 1}": " ".join(side[k : k + 4]) for k in range(len(side) - 3)}
-        for name, words in ({**PROTEIN, **NUCLEIC, **chis}).items():
-            quad = _bonded(words, around, neighbours)
-            if quad is None and name == "psi":
-                quad = next((x for x in (_bonded(w, around, neighbours) for w in LAST_PSI) if x), None)
+        chis = {f"chi{k + 1}": (" ".join(side[k : k + 4]),) for k in range(len(side) - 3)}
+        for name, choices in (NAMED | chis).items():
+            quad = next(filter(None, (_bonded(words, around, neighbours) for words in choices)), None)
             if quad is not None:
                 found.setdefault(f"{atoms.residue_key(r)}/{name}", quad)
     return found
