@@ -23,9 +23,7 @@ MOST_IN_PDB = 99_999  # atoms that have a number of their own there
 def write(path: str | Path, atoms: Atoms, frames: FloatArray, interval: float = 1.0) -> Path:
     """Write positions (frames, atoms, 3) in nm; a DCD has all of them `interval` ps apart, the others a model each."""
     path = Path(path)
-    if path.suffix not in FORMATS:
-        raise OptionError(f"{path.name}: a structure is written as {', '.join(FORMATS)}, got {path.suffix!r}")
-    check_folder(path)
+    check_file(path, atoms)
     with replacing(path) as file:
         if path.suffix == ".dcd":
             file.write(dcd(frames, interval))
@@ -34,15 +32,22 @@ def write(path: str | Path, atoms: Atoms, frames: FloatArray, interval: float = 
     return path
 
 
-def text(atoms: Atoms, frames: FloatArray, suffix: str = ".pdb") -> str:
-    """A PDB or mmCIF file."""
+def check_file(path: Path, atoms: Atoms) -> None:
+    """Refuse a file that cannot be written, or whose format cannot hold the atoms."""
+    if path.suffix not in FORMATS:
+        raise OptionError(f"{path.name}: a structure is written as {', '.join(FORMATS)}, got {path.suffix!r}")
     widths = ((atoms.chain, 1), (atoms.kind, 3), (atoms.name, 4))
     is_wide = any(max(map(len, words), default=0) > most for words, most in widths)
-    if suffix == ".pdb" and (len(atoms) > MOST_IN_PDB or is_wide):
+    if path.suffix == ".pdb" and (len(atoms) > MOST_IN_PDB or is_wide):
         raise TooLargeError(
             "PDB files have at most 99,999 atoms, and names of one letter for chains, three for residues and four for "
             "atoms: write .cif instead"
         )
+    check_folder(path)
+
+
+def text(atoms: Atoms, frames: FloatArray, suffix: str = ".pdb") -> str:
+    """A PDB or mmCIF file."""
     if suffix == ".pdb" and not (-99.9999 <= frames.min() and frames.max() <= 999.9999):
         raise TooLargeError("PDB files have positions from -99.9999 to 999.9999 nm: write .cif instead")
     structure = _structure(atoms, frames)

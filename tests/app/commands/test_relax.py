@@ -24,6 +24,15 @@ def test_a_structure_is_relaxed_under_restraints(run, tmp_path):
     assert "Da" in page.read_text()
 
 
+def test_files_that_cannot_be_written_are_refused_before_the_search(run, monkeypatch, tmp_path):
+    from bough.molecules import Molecule
+
+    monkeypatch.setattr(Molecule, "minimize", lambda *_, **__: pytest.fail("the search began"))
+    for name, said in (("out.txt", "got '.txt'"), ("none/out.pdb", "there is no folder")):
+        with pytest.raises(Exception, match=said):
+            run("relax", "peptide:GA", "--force-field", "none", "-o", str(tmp_path / name))
+
+
 def test_a_force_field_is_the_default(run):
     pytest.importorskip("openmm")
     found = json.loads(run("relax", "peptide:GA", "--calls", "20", "--json"))

@@ -38,15 +38,17 @@ def relax(
     """
     from bough import molecules
     from bough.molecules.tables import read_table
+    from bough.molecules.writing import check_file
     from bough.record import check_folder
 
-    for file in (output, page):
-        if file is not None:
-            check_folder(file)
+    if page is not None:
+        check_folder(page)
     alone = force_field == ["none"]
     options = {"rotatable": rotatable.split(","), "fixed": [word for word in fixed.split(",") if word]}
     with working("reading the structure"):
         molecule = molecule_of(structure, ph=None if alone else ph, **options)
+    if output is not None:
+        check_file(output, molecule.atoms)
     energy = molecules.Repulsion(molecule) if alone else molecules.OpenMM(*force_field)
     held = read_table(restraints, molecule.atoms) if restraints else []
     with working("relaxing"):
