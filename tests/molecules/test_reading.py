@@ -211,6 +211,20 @@ def test_ions_and_water_move_or_stay(tmp_path):
         mol.from_file(path, fixed=["Q"])
 
 
+def test_disulphides_are_found_among_many():
+    """As in a ribosome or a large antibody complex."""
+    from bough.molecules.reading import with_bonds
+
+    n = 600
+    x = np.arange(3.0 * n).reshape(n, 3)
+    x[-1] = x[0] + [0.2, 0.0, 0.0]
+    atoms = mol.Atoms(
+        np.full(n, "SG"), np.full(n, "S"), np.arange(n), x, np.zeros((0, 2), np.int64), np.full(n, "A"),
+        np.arange(n).astype(str), np.full(n, "CYS"), np.zeros(n, bool), np.zeros(n),
+    )  # fmt: skip
+    np.testing.assert_array_equal(with_bonds(atoms, [], []).bonds, [[0, n - 1]])
+
+
 def test_disulphides_are_cut_and_held():
     m = mol.peptide("CGGGC")
     ends = [m.atoms.place(f"A/{r}/SG") for r in (1, 5)]

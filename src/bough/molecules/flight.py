@@ -94,7 +94,9 @@ class Flight:
                 return self.model.integrate(q, h * v), P + 0.5 * h * g + h * h / 12.0 * c
             tried = [*tried[-MIXED:], (v, self.velocity(middle, gap))]
             v = _next_velocity(tried)
-        raise NumericalError(f"a joint turns by more than {FASTEST:g} rad in {h:g} ps: dt is too long here")
+        raise NumericalError(
+            f"a joint turns by more than {FASTEST:g} rad in {h:g} ps: dt is too long here, or atoms clash"
+        )
 
 
 def _next_velocity(tried: list[tuple[FloatArray, FloatArray]]) -> FloatArray:

@@ -21,7 +21,7 @@ from bough.errors import FileFormatError, short
 from bough.molecules.atoms import WATER, Atoms, gemmi_module, some_of
 from bough.molecules.dihedrals import SAME, SIDE_CHAINS, pdb_name
 from bough.molecules.groups import STANDARD
-from bough.types import FloatArray, IntArray
+from bough.types import FloatArray
 
 SHORTEST = 0.05  # nm, under any bond: atoms that are closer lie on each other
 SLACK = 0.04  # nm by which a bond may exceed the sum of covalent radii
@@ -243,10 +243,11 @@ def _bridges(atoms: Atoms) -> set[tuple[int, int]]:
     """Disulphides that no record declares: SG atoms as close as a bond."""
     sulphur = np.flatnonzero((atoms.name == "SG") & np.isin(atoms.kind[atoms.residue], ("CYS", "CYX")))
     x: FloatArray = atoms.positions[sulphur]
-    pairs: list[tuple[int, int]] = list(itertools.combinations(range(len(sulphur)), 2)) if len(sulphur) < 500 else []
-    close = [(i, j) for i, j in pairs if SHORTEST < np.linalg.norm(x[i] - x[j]) < DISULPHIDE]
-    chosen: IntArray = sulphur[np.array(close, np.int64).reshape(-1, 2)]
-    return {(a, b) for a, b in chosen.tolist()}
+    found = set()
+    for k, a in enumerate(sulphur.tolist()):
+        distance = np.linalg.norm(x[k + 1 :] - x[k], axis=1)
+        found |= {(a, int(b)) for b in sulphur[k + 1 :][(distance > SHORTEST) & (distance < DISULPHIDE)]}
+    return found
 
 
 def _note_missing(atoms: Atoms, notes: list[str]) -> None:
