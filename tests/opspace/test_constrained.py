@@ -181,6 +181,35 @@ def test_stabilised_rows_come_home():
     np.testing.assert_allclose(task.position(cd.dynamics, q)[:3, 3], home, atol=1e-6)
 
 
+@pytest.mark.parametrize(("seed", "stabilise"), [(0, None), (1, None), (1, 0.1), (2, None)])
+def test_mimic_joints_on_bodies_that_turn_meet_the_kkt_system(seed, stabilise):
+    """Gears on moving bodies, a follower of a joint beside it, above it and on another limb: ties never drift."""
+    rng = np.random.default_rng(seed)
+    builder = bough.Builder("geared")
+    floating = seed % 2 == 1
+    builder.add_body("base", joint="floating" if floating else "revolute", mass=2.0, inertia=0.1 * np.eye(3))
+    for name, up, mimic in (
+        ("a", "base", None), ("beside", "base", ("a", -1.2, 0.0)), ("b", "a", None), ("above", "b", ("a", 0.7, 0.1)),
+        ("c", "base", None), ("far", "c", ("b", -0.8, 0.0)), ("slide", "b", ("c", 0.05, 0.0)),
+    ):  # fmt: skip
+        kind = "prismatic" if name == "slide" else "revolute"
+        more = {"mimic": mimic} if mimic else {}
+        place = {"placement": rng.normal(size=3) * 0.3, "axis": rng.normal(size=3), "com": rng.normal(size=3) * 0.1}
+        builder.add_body(name, up, kind, mass=rng.uniform(0.1, 1.0), inertia=0.02 * np.eye(3), **place, **more)
+    model = builder.build()
+    space = OperationalSpace(model, [position("far"), bough.orientation("slide")], general=seed > 0)
+    q, v, tau = state(model, seed)
+    found = ConstrainedDynamics(space, stabilise=stabilise, iterations=20)(q, v, tau)
+    target = np.zeros(6) if stabilise is None else -2.0 / stabilise * (space.jacobian(q) @ v)
+    qdd, force, A = kkt(space, q, v, tau, target)
+    H, J = space.dynamics.mass_matrix(q), space.jacobian(q)
+    left = H @ found.qdd + space.dynamics.bias_force(q, v) - tau - J.T @ found.force
+    np.testing.assert_allclose(left, 0.0, atol=1e-8 * np.abs(tau - left).max())
+    if np.linalg.cond(A) < 1e6:
+        np.testing.assert_allclose(found.qdd, qdd, atol=1e-6 * np.abs(qdd).max())
+        np.testing.assert_allclose(found.force, force, atol=1e-6 * np.abs(force).max())
+
+
 def test_mimic_joints_and_nonsense():
     builder = bough.Builder("tied")
     for name, up, mimic in (("a", "world", None), ("b", "a", ("a", 0.5, 0.1)), ("c", "b", None), ("d", "c", None)):

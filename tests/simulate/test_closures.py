@@ -53,6 +53,27 @@ def test_integrators_keep_their_order(make, integrator, order):
         assert abs(np.log2(coarse / fine) - order) < 0.35
 
 
+@pytest.mark.parametrize("integrator", ["lie_midpoint", "runge_kutta_4"])
+def test_a_planar_loop_on_a_base_that_tumbles(integrator):
+    """Within a step its rows drift across their plane, where no force of the loop can act: that is no contradiction."""
+    builder = bough.Builder("tumbling four-bar")
+    builder.add_body("base", joint="floating", mass=5.0, inertia=np.diag([0.2, 0.3, 0.4]))
+    builder.add_body("crank", "base", com=(0.15, 0, 0), **ROD)
+    builder.add_body("coupler", "crank", placement=(0.3, 0, 0), com=(0.45, 0, 0), **ROD)
+    builder.add_body("rocker", "base", placement=(1.0, 0, 0), com=(0.3, 0, 0), **ROD)
+    builder.add_closure("coupler", "rocker", point=(0.9, 0, 0), other_point=(0.6, 0, 0), name="pin")
+    model = builder.build()
+    q = close_loops(model, [*model.neutral[:7], 0.6, -0.5, -1.5], hold=["base"]).q
+    J, v = Loops(model).space.jacobian(q), np.array([0.3, 0.0, 1.0, 6.0, 5.0, -4.0, 3.0, 0.0, 0.0])
+    v -= np.linalg.pinv(J, rcond=1e-9) @ (J @ v)
+    coarse, fine, exact = (
+        rollout(model, q, v, duration=0.1, dt=dt, integrator=name).q[-1]
+        for dt, name in ((4e-3, integrator), (2e-3, integrator), (2.5e-4, "runge_kutta_4"))
+    )
+    order = np.log2(np.abs(coarse - exact).max() / np.abs(fine - exact).max())
+    assert abs(order - (2 if integrator == "lie_midpoint" else 4)) < 0.35
+
+
 def test_energy_of_a_pinned_chain_at_a_millisecond():
     """What the first order loses of some joules, the fourth keeps to 1e-7."""
     model = pinned_chain()

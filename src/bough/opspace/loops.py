@@ -34,7 +34,7 @@ from bough.opspace.methods.method import dof_tree
 from bough.opspace.space import OperationalSpace
 from bough.opspace.sweeps.errors import ERRORS
 from bough.opspace.sweeps.held import CLOSE_GAP, Fixed, Proximal
-from bough.opspace.sweeps.wrenches import JOINT
+from bough.opspace.sweeps.wrenches import TIE
 from bough.opspace.tasks import Seed, Task, distance, relative
 from bough.opspace.tasks.task import WHOLE
 from bough.opspace.taskset import TaskSet
@@ -102,7 +102,7 @@ class TieTask(Task):
         body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
         leader = int(model.leading[m.v_index[self.dof]])
         pair = ((self.dof, 1.0), (leader, -m.ratio[self.dof]))
-        return [[Seed(JOINT, int(body[k]), share * np.eye(6)[m.axis[k]], dof=k) for k, share in pair]]
+        return [[Seed(TIE, int(body[k]), share * np.eye(6)[m.axis[k]], dof=k) for k, share in pair]]
 
 
 def held_tasks(model: Model, closures: bool = True) -> tuple[Task, ...]:

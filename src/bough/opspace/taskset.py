@@ -18,12 +18,13 @@ from bough.joints import Mechanism
 from bough.model import Model
 from bough.model.coupling import parents_of_dofs
 from bough.opspace.sweeps.jacobian import JacobianPattern, Slots
-from bough.opspace.sweeps.wrenches import CENTER, JOINT, LOCAL, MOMENTUM, REACTION, Seeds
+from bough.opspace.sweeps.wrenches import CENTER, JOINT, LOCAL, MOMENTUM, REACTION, TIE, Seeds
 from bough.opspace.tasks import Seed, Task
 from bough.types import BoolArray, IntArray
 
 # Inertias that differ by more than this make H so badly conditioned that its factor loses digits.
 WIDE_RANGE = 1e6
+OF_JOINTS = (JOINT, REACTION, TIE)  # seeds whose entries of J are constant
 
 
 class TaskSet:
@@ -103,7 +104,7 @@ class TaskSet:
             return np.arange(len(parent), dtype=np.int64)
         found: set[int] = set()
         for s, _ in flat:
-            if s.kind not in (LOCAL, JOINT, REACTION):
+            if s.kind not in (LOCAL, *OF_JOINTS):
                 found |= _path(parent, s.body) | _path(parent, s.other)
         return np.array(sorted(found), np.int64)
 
@@ -119,7 +120,7 @@ class TaskSet:
         parent = self.model.mechanism.parent.tolist()
         found = set(self.seeds.placed.tolist())
         for kind, body in zip(self.seeds.kind.tolist(), self.seeds.body.tolist(), strict=True):
-            if kind not in (JOINT, REACTION):
+            if kind not in OF_JOINTS:
                 found |= _path(parent, body)
         return self.seeds._replace(placed=np.array(sorted(found), np.int64))
 
@@ -165,11 +166,11 @@ class TaskSet:
         constant = np.zeros(len(entry))
         for r, row in enumerate(self.rows):
             for s in row:
-                if s.kind == JOINT:
+                if s.kind in (JOINT, TIE):
                     constant[entry[r, s.dof]] = s.wrench[m.axis[s.dof]]
         seeds = self.seeds
         last = [entry[r, int(m.dof[i + 1]) - 1] for i, r in zip(seeds.body.tolist(), seeds.row.tolist(), strict=True)]
-        skip = (seeds.kind == JOINT) | (seeds.kind == REACTION)
+        skip = np.isin(seeds.kind, OF_JOINTS)
         return JacobianPattern(
             np.searchsorted(rows, np.arange(self.size + 1)), np.array([k for _, k in entry]), np.array(up),
             np.where(skip, -1, np.array(last, np.int64)), constant,

@@ -51,6 +51,7 @@ CENTER = 6  # the same over the mass of all bodies
 JOINT = 7  # K = c, the freed axis of the body's own joint
 REACTION = 8  # minus that, on the parent; `other` is the child
 ALONG = 9  # a unit force at a point of the body, away from a point of another body or of the world, which is c[:3]
+TIE = 10  # c along the body's own joint in J; K = 0, as mimic joints follow in every v and their ties never drift
 
 
 class Seeds(NamedTuple):
@@ -178,6 +179,8 @@ def body_wrench(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Force:
         return rigid_times(get10(m.inertia, i), momentum_motion(t, s, w))
     if kind == REACTION:
         return force_to_parent(m, w.X, t.other[s], c)
+    if kind == TIE:
+        return scale6(m.zero[0], c)
     return c
 
 
