@@ -56,7 +56,7 @@ from bough.simulate.cone import (
     update_impulses,
     velocities,
 )
-from bough.simulate.newton import NEWTON_WORK, SWEEPS, solve_impulses
+from bough.simulate.newton import NEWTON_WORK, ROUNDS, solve_impulses
 from bough.simulate.stops import (
     STOP_WORK,
     Stops,
@@ -77,8 +77,8 @@ from bough.types import Rows, Scalar, Vector, Workspace
 
 # Columns of a report. Impulses have been found where CHANGE is not above LARGEST and EXCESS is zero.
 CHANGE, LARGEST, SPENT, EXCESS, DEPTH, SLIPS = range(6)
-PASSES, PATIENCE = 60, 6  # of the active set of stops, and passes that may fail to improve it
-FEW, WHOLE = 100, 2  # sweeps of later passes at each pace, and passes that may take all of them once stops agree
+PASSES, PATIENCE = 40, 6  # of the active set of stops, and passes that may fail to improve it
+FEW, WHOLE = 4, 2  # rounds of the solver in later passes, and passes that may take all of them once stops agree
 
 
 class RoughJoints(NamedTuple):
@@ -145,21 +145,21 @@ def row_step(
     """The same, repeated until the solver has all impulses and the active set of stops agrees with them."""
     take_drives(tau, target, kp, kd, lead, w)
     take_start(m, start, w)
-    least, patience, most, whole = len(o.dof) + 1, PATIENCE, SWEEPS, WHOLE
+    least, patience, rounds, whole = len(o.dof) + 1, PATIENCE, ROUNDS, WHOLE
     for number in range(PASSES):
         prepare_rows(m, t, p, f, x, j, c, e, o, g, k, q, v, friction, dt, axes, height, none, w)
         report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, w.start, w.lam, w)
-        report[CHANGE] = solve_impulses(k, w.A, w.b, w.friction, w.lam, report[LARGEST], most, w)
+        report[CHANGE] = solve_impulses(k, w.A, w.b, w.friction, w.lam, report[LARGEST], rounds, w)
         finish_step(m, t, p, f, j, o, g, k, q, dt, axes, height, q_after, v_after, lam, report, w)
         if not report[EXCESS] > 0.0:
-            if report[CHANGE] <= report[LARGEST] or most == SWEEPS or whole == 0:
+            if report[CHANGE] <= report[LARGEST] or rounds == ROUNDS or whole == 0:
                 return
-            most, whole = SWEEPS, whole - 1
+            rounds, whole = ROUNDS, whole - 1
         elif number == PASSES - 2:
             lock_all(lam, w)
-            most = SWEEPS
+            rounds = ROUNDS
         else:
-            most = FEW
+            rounds = FEW
             if move_slack(report[LARGEST], w) == 0:
                 if patience == 0:
                     give_slack(lam, w)

@@ -2,8 +2,8 @@
 
 Sweeps (`cone`) converge slowly where contacts that slip act on one limb. A Newton step (Alart & Curnier 1991) solves
 all rows at once, for the state that each law is in: a contact opens, sticks, or slips along p = f - r w; a joint slips
-or sticks. Where steps do not converge, sweeps go on. Rows may be redundant: each step moves impulses as little as it
-can, so that the start decides between them and not rounding.
+or sticks. Where steps do not converge, sweeps go on and Newton steps start again from there. Rows may be redundant: each
+step moves impulses as little as it can, so that the start decides between them and not rounding.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from bough.compile.kernel import loop_kernel
 from bough.simulate.cone import JOINT, Laws, solve_sticking, sweep, velocities
 from bough.types import Rows, Scalar, Workspace
 
-FIRST, SWEEPS, PACES = 12, 2500, 2  # sweeps before Newton steps, and after them at each pace
+FIRST, BETWEEN, ROUNDS = 12, 20, 16  # sweeps before the first Newton steps and before further ones, and how often
+PACES = 3  # of sweeps in turn: full, half, a third
 STEPS, CONVERGED, SHARE = 25, 1e-9, 1e-9
 TINY = 1e-36
 OPEN, STICKS, SLIPS = 0.0, 1.0, 2.0  # states of laws; the impulse of a slipping joint is known, as of an open contact
@@ -20,12 +21,9 @@ OPEN, STICKS, SLIPS = 0.0, 1.0, 2.0  # states of laws; the impulse of a slipping
 
 @loop_kernel
 def solve_impulses(
-    k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: Scalar, most: int, w: Workspace
+    k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: Scalar, rounds: int, w: Workspace
 ) -> Scalar:
-    """lam (rows,) from where it is, and in w.start; returns how far the last sweep still moved a velocity.
-
-    `most` limits the sweeps after Newton steps, at each pace.
-    """
+    """lam (rows,) from where it is, and in w.start; returns how far the last sweep still moved a velocity."""
     change, pace = 0.0, 1.0
     if k.goes_on[0] == 0:
         for n in range(k.most[0]):
@@ -39,25 +37,25 @@ def solve_impulses(
             return change
         for r in range(len(lam)):
             lam[r] = w.start[r]
-    for n in range(FIRST):
-        change = sweep(k, (n, pace), A, b, friction, lam, w)
-        if change <= small:
-            return change
-    for r in range(len(lam)):
-        w.swept[r] = lam[r]
-    newton_steps(k, A, b, friction, lam, w)
-    found = sweep(k, (0, pace), A, b, friction, lam, w)
-    if found <= change:
-        change = found
-    else:
-        for r in range(len(lam)):
-            lam[r] = w.swept[r]
-    for stage in range(PACES):
-        for n in range(most):
+    turn = 0
+    for stage in range(rounds):
+        for _ in range(FIRST if stage == 0 else BETWEEN):
+            change = sweep(k, (turn, pace), A, b, friction, lam, w)
+            turn = turn + 1
             if change <= small:
                 return change
-            change = sweep(k, (stage + n, pace), A, b, friction, lam, w)
-        pace = 1.0 / (stage + 2)
+        for r in range(len(lam)):
+            w.swept[r] = lam[r]
+        newton_steps(k, A, b, friction, lam, w)
+        found = sweep(k, (0, 1.0), A, b, friction, lam, w)
+        if found <= change:
+            change = found
+            if change <= small:
+                return change
+        else:
+            for r in range(len(lam)):
+                lam[r] = w.swept[r]
+        pace = 1.0 / (1 + stage % PACES)
     return change
 
 
