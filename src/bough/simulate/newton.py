@@ -2,8 +2,8 @@
 
 Sweeps (`cone`) converge slowly where contacts that slip act on one limb. A Newton step (Alart & Curnier 1991) solves
 all rows at once, for the state that each law is in: a contact opens, sticks, or slips along p = f - r w; a joint slips
-or sticks. Where steps do not converge, sweeps go on and Newton steps start again from there. Rows may be redundant: each
-step moves impulses as little as it can, so that the start decides between them and not rounding.
+or sticks. Where steps do not converge, sweeps go on and Newton steps start again from there. Rows may be redundant:
+each step moves impulses as little as it can, so that the start decides between them and not rounding.
 """
 
 from __future__ import annotations
