@@ -32,6 +32,21 @@ def test_linear_momentum_stays_whatever_the_spin(joint):
     np.testing.assert_allclose(runs.q[0], found.q[-1], atol=1e-12)
 
 
+@pytest.mark.parametrize("joint", ["floating", "planar", "spherical"])
+@pytest.mark.parametrize("spin", [100.0, 250.0, 400.0])
+def test_momentum_stays_at_half_a_radian_and_more_in_a_step(joint, spin):
+    model = body(joint, inertia=(1.5, 2.0, 2.5))
+    rng = np.random.default_rng(int(spin))
+    turn = rng.normal(size=3)
+    turn *= spin / np.linalg.norm(turn)
+    v = {"floating": [1, 0.5, -0.2, *turn], "planar": [1, 0.5, spin], "spherical": turn}[joint]
+    found = rollout(model, model.neutral, v, duration=0.2, dt=2e-3)
+    kept = {"floating": slice(0, 6), "planar": [0, 1, 5], "spherical": slice(3, 6)}[joint]
+    momentum, energy = found.momentum()[:, kept], found.energy()
+    np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], momentum.shape), atol=1e-10 * spin)
+    np.testing.assert_allclose(energy, energy[0], rtol=1e-2)
+
+
 def test_tumbling_keeps_angular_momentum_and_energy():
     model = body()
     found = rollout(model, model.neutral, [0, 0, 0, 0.01, 5, 0.01], duration=10.0, dt=2e-3)
