@@ -199,6 +199,10 @@ def test_a_quadruped_stands_on_its_feet():
         (lambda: Contacts(["box"], "floor"), "a Plane, a HeightField or a list"),
         (lambda: Plane(normal=(0, 0, 0)), "not zero"),
         (lambda: HeightField([[0.0]]), "at least 2 x 2"),
+        (lambda: HeightField(np.zeros((2, 2)), np.inf), "spacing above zero"),
+        (lambda: HeightField(np.zeros((2, 2)), origin=(0.0, np.nan)), "an origin"),
+        (lambda: HeightField(np.zeros((2, 2)), origin=(0.0, 0.0, 0.0)), "an origin"),
+        (lambda: Contacts(["box"], sweeps=True), "whole number from one"),
     ],
 )
 def test_nonsense_is_refused(make, match):

@@ -103,6 +103,25 @@ def test_tau_and_target_may_be_functions():
     np.testing.assert_allclose(runs.q, other.q, atol=1e-14)
 
 
+@pytest.mark.parametrize("name", ["tau", "target", "forces"])
+def test_functions_answer_and_do_not_write_to_the_state(name):
+    model = zoo.arm(3)
+    runs = Ensemble(model, *states(model), dt=0.01, servo=(10.0, 1.0))
+    with pytest.raises(bough.BoughError, match=f"{name} returned None at t = 0 s"):
+        runs.step(**{name: lambda t, q, v: None})
+
+    def write(t, q, v):
+        q -= 1.0
+        return v
+
+    with pytest.raises(ValueError, match="read-only"):
+        runs.step(**{name: write})
+    runs.step(2)  # an error in a function leaves the ensemble as it was
+    other = Ensemble(model, *states(model), dt=0.01, servo=(10.0, 1.0))
+    other.step(2)
+    np.testing.assert_array_equal(runs.q, other.q)
+
+
 def swing():
     """A pendulum and a bead on it, with stops that they meet soon."""
     builder = bough.Builder("swing")

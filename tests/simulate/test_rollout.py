@@ -273,12 +273,30 @@ def test_a_controller_that_fills_its_own_array_is_recorded():
         (np.array([0.0, np.nan]), r"not finite at t = 0.02 s"),
         (np.zeros(3), r"tau returned shape \(3,\) at t = 0.02 s"),
         ("strong", r"tau returned 'strong' at t = 0.02 s"),
+        (np.zeros(2) + 1j, r"tau returned array\(.*1.j.* at t = 0.02 s"),
     ],
 )
 def test_a_controller_without_an_answer_is_named_with_the_time(answer, sentence):
     law = lambda t, q, v: answer if t > 0.015 else np.zeros(2)  # noqa: E731
     with pytest.raises(bough.BoughError, match=sentence):
         rollout(zoo.arm(2), np.zeros(2), np.zeros(2), duration=0.1, dt=0.01, tau=law)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (None, "returned None at t = 0.01 s"),
+        ((0.0, 1.0, 2.0, 3.0), "returned 4 things at t = 0.01 s"),
+        ((0.0, np.nan), "not finite at t = 0.01 s"),
+        ((0.0, [1.0, 2.0]), r"returned shape \(2,\) at t = 0.01 s"),
+        ([0.0, 0.0], r"returned shape \(2,\) at t = 0.01 s"),
+        (np.inf, "not finite at t = 0.01 s"),
+    ],
+)
+def test_prescribed_motion_without_an_answer_is_named_with_the_time(answer, sentence):
+    model = zoo.arm(2)
+    with pytest.raises(bough.BoughError, match=sentence):
+        rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.01, motion={model.joint_names[0]: lambda t: answer})
 
 
 def test_tau_is_a_function_or_an_array():

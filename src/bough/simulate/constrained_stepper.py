@@ -35,7 +35,6 @@ from bough.simulate.contact_step import (
     DEPTH,
     EXCESS,
     LARGEST,
-    LIFT,
     ROW_STEP,
     SLIPS,
     SPENT,
@@ -43,6 +42,7 @@ from bough.simulate.contact_step import (
 from bough.simulate.contacts import Contacts, ContactSpace
 from bough.simulate.drives import PrescribedMotion
 from bough.simulate.integration import step_by_acceleration
+from bough.simulate.lift import LIFT
 from bough.simulate.step_kernels import SWEEPS, Setting, StepKernels, all_parameters
 from bough.types import FloatArray, IntArray
 

@@ -25,15 +25,13 @@ from typing import NamedTuple
 from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.routine import Again, Routine
 from bough.compile.scalar import larger, positive, step, turn
-from bough.dynamics.center_of_mass import WORK as MOMENT_WORK
 from bough.dynamics.crba import WORK as CRBA_WORK
 from bough.dynamics.crba import crba
-from bough.dynamics.energy import potential_energy
 from bough.dynamics.free_flight import FLIGHT_WORK, bend, is_free, move_flight, push_roots
 from bough.dynamics.laws import LAW_WORK, JointLaws, StepNumbers, forces_and_rotors, take_drives, with_rotors
 from bough.dynamics.rnea import RNEA, newton_euler
 from bough.dynamics.stepping import stay_within_stops
-from bough.joints import Mechanism, integrate_joint, joint_motion, tiny
+from bough.joints import Mechanism, integrate_joint, joint_motion
 from bough.opspace.sweeps.held import Proximal, add_row_impulses, factor_held, fit_held
 from bough.opspace.sweeps.jacobian import (
     JACOBIAN_WORK,
@@ -474,62 +472,6 @@ def add_impulses(m: Mechanism, p: JacobianPattern, f: DofTree, g: Grounds, v_aft
         v_after[a] = v_after[a] + w.u[f.leader[a]]
 
 
-@kernel
-def lift(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: RoughJoints,
-    o: Stops, g: Grounds, k: Laws, q: Rows, spent: Rows, axes: Rows, height: Rows, friction: Rows, q_after: Rows,
-    w: Workspace,
-) -> None:  # fmt: skip
-    """q moved so that points leave the ground, as far as the energy `spent` pays for, and within the stops.
-
-    `friction` is an input fixed at zero: the solver finds moves, not impulses.
-    """
-    one, zero = m.one[0], m.zero[0]
-    for i in range(len(m.v_index)):
-        w.rotor[i] = m.armature[i]
-        if j.prescribed[i] == 1:
-            w.rotor[i] = m.armature[i] + c.lock[0]
-    crba(with_rotors(m, w.rotor), q, w.H, w)
-    ltdl(f.parent, f.rows, w.H)
-    packed_jacobian(m, t, p, w.J, w)
-    mobility(m, p, f, w)
-    for r in range(len(w.b_t)):
-        w.b_t[r] = zero
-    contact_rows(m, g, axes, w)
-    combine_rows(m, g, w)
-    place_points(m, t, g, axes, height, w.ahead, w)
-    eliminate_held(m, x, w)
-    for n in range(len(w.ahead)):
-        w.b[g.first[0] + 3 * n] = w.ahead[n]
-    for n in range(len(w.friction)):
-        w.friction[n] = zero
-    for i in range(len(w.u)):
-        w.u[i] = zero
-    for r in range(len(w.lam)):
-        w.start[r] = zero
-    start_sweeps(k, w.A, w.b, w.start, w.lam, w)
-    for n in range(k.most[0]):
-        update_impulses(k, (n, one), w.A, w.b, w.friction, w.lam, w)
-    add_impulses(m, p, f, g, w.move, w)
-    move_within(m, j, q, spent[0], q_after, w)
-
-
-@kernel
-def move_within(m: Mechanism, j: JointLaws, q: Rows, spent: Scalar, q_after: Rows, w: Workspace) -> None:
-    """q_after = q moved by w.move, or by the share of it whose rise `spent` pays for."""
-    one = m.one[0]
-    potential_energy(m, q, w.V, w)
-    before = w.V[0]
-    for i in range(len(m.parent)):
-        integrate_joint(m, i, q, w.move, one, q_after)
-    stay_within_stops(m, j, q, q_after)
-    potential_energy(m, q_after, w.V, w)
-    share = spent / (spent + positive(w.V[0] - before - spent) + tiny(one) * tiny(one))
-    for i in range(len(m.parent)):
-        integrate_joint(m, i, q, w.move, share, q_after)
-    stay_within_stops(m, j, q, q_after)
-
-
 WORK = (
     dict(RNEA.work) | CRBA_WORK | JACOBIAN_WORK | SWEEP_WORK | STICKING_WORK | STOP_WORK
     | {"H": "packed", "J": "entries", "Y": "entries", "YD": "entries", "A_t": "rows rows", "b_t": "rows"}
@@ -549,10 +491,3 @@ _OUTPUTS = {"q_after": "nq", "v_after": "nv", "lam": "seen", "report": "6"}
 AGAIN = Again(("report", EXCESS), "start", "lam", times=2)
 CONTACT_STEP = Routine("contact_step", contact_step, _INPUTS, _OUTPUTS, WORK, again=AGAIN).without("none")
 ROW_STEP = Routine("row_step", row_step, _INPUTS, _OUTPUTS, WORK | NEWTON_WORK).without("none")
-LIFT = Routine(
-    "lift_contacts",
-    lift,
-    inputs={"q": "nq", "spent": "1", "axes": "contacts 9", "height": "contacts", "friction": "contacts"},
-    outputs={"q_after": "nq"},
-    work=WORK | MOMENT_WORK | {"V": "1"},
-).without("friction")

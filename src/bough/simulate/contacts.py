@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
+from bough.compile.run.arrays import is_count
 from bough.compile.run.libraries import Copies, as_index, asarray, full, is_on_gpu
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError, ShapeError
@@ -71,8 +72,10 @@ class HeightField:
 
     def __post_init__(self) -> None:
         z = np.array(self.heights, float)
-        if z.ndim != 2 or min(z.shape) < 2 or not np.isfinite(z).all() or not self.spacing > 0.0:
+        if z.ndim != 2 or min(z.shape) < 2 or not np.isfinite(z).all() or not 0.0 < self.spacing < np.inf:
             raise ModelError("a height field has heights (nx, ny), at least 2 x 2, finite, and a spacing above zero")
+        if np.shape(self.origin) != (2,) or not np.isfinite(self.origin).all():
+            raise ModelError(f"a height field has an origin (x, y), got {self.origin!r}")
         z.flags.writeable = False
         object.__setattr__(self, "_z", z)
         object.__setattr__(self, "_flat", Copies(z.ravel()))
@@ -139,8 +142,7 @@ class Contacts:
                 raise ModelError(f"{name} of contacts is a number from zero, got {value}")
         if self.damping and not self.compliance:
             raise ModelError("damping is that of contacts with a compliance: hard ones take all of the motion")
-        sweeps: object = self.sweeps
-        if sweeps is not None and not (isinstance(sweeps, int | np.integer) and sweeps >= 1):
+        if self.sweeps is not None and not is_count(self.sweeps):
             raise ModelError(f"sweeps is a whole number from one, got {self.sweeps!r}")
         if not self.grounds or not all(hasattr(ground, "distance") for ground in self.grounds):
             raise ModelError(f"a ground is a Plane, a HeightField or a list of such, got {self.ground!r}")

@@ -98,6 +98,8 @@ class Drive:
 def numbers(what: str, given: Any, shape: tuple[int, ...], when: str = "", strict: bool = False) -> FloatArray:
     """A new array of this shape from a caller's numbers; finite ones if `strict`."""
     try:
+        if np.iscomplexobj(given):
+            raise TypeError
         found = np.asarray(given, float)
     except (TypeError, ValueError):
         raise ShapeError(f"{what} {short(repr(given))}{when}, expected an array of shape {shape}") from None
@@ -156,12 +158,13 @@ class PrescribedMotion:
         goal, velocity = q.copy(), {}
         for name, path in self.paths.items():
             joint, found = self.model.joint(name), path(t + dt)
+            who, when = f"motion[{name!r}] returned", f" at t = {t + dt:g} s"
             if isinstance(found, tuple):
-                found, velocity[name] = found[0], np.asarray(found[1], float)
-            at = np.asarray(found, float)
-            if at.shape not in ((), goal[..., joint.q].shape[-1:]) or not np.isfinite(at).all():
-                raise NonFiniteError(f"motion[{name!r}] gives no position of the joint at t = {t + dt:g} s: {found!r}")
-            goal[..., joint.q] = at
+                if len(found) not in (2, 3):
+                    raise ShapeError(f"{who} {len(found)} things{when}, expected a position, and maybe a velocity")
+                velocity[name] = numbers(who, found[1], (joint.v.stop - joint.v.start,), when, True)
+                found = found[0]
+            goal[..., joint.q] = numbers(who, found, (joint.q.stop - joint.q.start,), when, True)
         lead = self.model.difference(q, goal) / dt
         for name, rate in velocity.items():
             lead[..., self.model.joint(name).v] = rate

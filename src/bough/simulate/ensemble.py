@@ -205,13 +205,13 @@ class Ensemble:
         *,
         tau: Array | None = None,
         target: Array | None = None,
-        forces: Mapping[str, Array] | None = None,
+        forces: Mapping[str, Array] | Callable[..., Mapping[str, Array]] | None = None,
     ) -> None:
         """`count` steps under joint forces `tau` and servos that draw to `target`, both (nv,) or (batch, nv).
 
         `forces` are external wrenches [force, moment] on frames by name, (6,) or (batch, 6), in world axes at their
-        origins. All may be functions of (t, q, v), called before every step. What is omitted stays as it was, at first
-        no forces and the configuration at the start.
+        origins. All may be functions of (t, q, v), called before every step; arrays of numpy are read-only there. What
+        is omitted stays as it was, at first no forces and the configuration at the start.
         """
         if count < 0:
             raise ShapeError(f"count must not be negative, got {count}")
@@ -223,7 +223,10 @@ class Ensemble:
             for _ in range(count):
                 for name, value in drives.items():
                     if callable(value):
-                        self._set(name, value(self.time, self.q, self.v))
+                        found = value(self.time, _read_only(self.q), _read_only(self.v))
+                        if found is None:
+                            raise ShapeError(f"{name} returned None at t = {self.time:g} s")
+                        self._set(name, found)
                 if self._stepper is None:
                     self._advance()
                     self._state.reverse()
@@ -470,6 +473,15 @@ class Ensemble:
 
 def _no_input(name: str, known: Sequence[str]) -> OptionError:
     return unknown_option(f"{name!r} is not among the inputs of this ensemble", name, known)
+
+
+def _read_only(x: Array) -> Array:
+    """A view that cannot be written to; the array itself on a GPU."""
+    if not isinstance(x, np.ndarray):
+        return x
+    view = x.view()
+    view.setflags(write=False)
+    return view
 
 
 def _kind(x: Array) -> str:
