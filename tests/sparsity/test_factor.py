@@ -246,3 +246,17 @@ def test_solve_into_an_array():
         for wrong in (np.empty(2), np.empty(3, np.float32), [0.0, 0.0, 0.0]):
             with pytest.raises(ShapeError, match=r"out must be a float64 array \(3,\), got"):
                 factor.solve(b, out=wrong)
+
+
+@pytest.mark.parametrize(
+    "parent", [[], [-1], [-1, -1], [-1, 0, 0, 2, 1, 2, 5], list(range(-1, 24)), list(range(-1, 44))]
+)
+def test_calls_in_a_loop_agree_with_others(parent):
+    """With `out` and in `refactor`, small trees have code of their own; larger ones, and other calls, have not."""
+    tree, rng = Tree(parent), np.random.default_rng(0)
+    H = sparsity.pack(random_matrix(tree, 0), tree)
+    factor, b = sparsity.ltdl(H, tree), rng.normal(size=tree.n)
+    np.testing.assert_allclose(factor.solve(b, out=np.empty(tree.n)), factor.solve(b), rtol=1e-10, atol=1e-12)
+    expected = factor.packed.copy()
+    np.testing.assert_allclose(factor.refactor(2 * H).D, 2 * sparsity.ltdl(H, tree).D, rtol=1e-12)
+    np.testing.assert_allclose(factor.refactor(H).packed, expected, rtol=1e-10, atol=1e-12)

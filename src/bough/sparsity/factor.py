@@ -116,7 +116,10 @@ class Factor:
         return to_scipy(self._rows_of_L(), self.tree, "lower")
 
     def solve(self, b: ArrayLike, out: Any = None) -> Float:
-        """H^-1 b, in the array `out` if there is one: n d + 2 D1 (m + a); LTL n d more."""
+        """H^-1 b, in the array `out` if there is one: n d + 2 D1 (m + a); LTL n d more.
+
+        With `out` a small tree is served by code of its own, which the first such call compiles.
+        """
         if out is not None and self._solve_vector(self.packed, b, out) == 0:
             found: Float = out
             return found
@@ -136,7 +139,7 @@ class Factor:
 
     @cached_property
     def _solve(self) -> Callable[..., Float]:
-        return vector_function(self.tree, METHODS[self.method].solve, self.packed.dtype)
+        return vector_function(self.tree, METHODS[self.method].solve, self.packed.dtype).call
 
     @cached_property
     def _solve_vector(self) -> Callable[..., int]:
@@ -153,6 +156,8 @@ class Factor:
 
     def refactor(self, H: Any) -> Factor:
         """Put the factor of another matrix in the place of this one: packed rows without a new object.
+
+        A small tree is served by code of its own, which the first call compiles.
 
         H has the dtype of this factor. Where H is refused, the former numbers are lost.
         """
@@ -251,7 +256,7 @@ class Factor:
     def _apply(self, x: ArrayLike, *kernels: Kernel) -> Float:
         if type(x) is np.ndarray and x.ndim == 1 and len(kernels) == 1:
             try:
-                return vector_function(self.tree, kernels[0], self.packed.dtype)(self.packed, x)
+                return vector_function(self.tree, kernels[0], self.packed.dtype).call(self.packed, x)
             except ShapeError:  # which is said of x below
                 pass
         columns = to_columns(x, self.tree, self.packed.dtype)
@@ -291,10 +296,10 @@ def factorize_by(H: Any, tree: Tree, method: MethodName, names: Names) -> Factor
 
 def _factor_of_rows(H: Any, tree: Tree) -> Float | None:
     """L of packed rows by code bound to the tree; None for other matrices, and for what is refused by name then."""
-    if type(H) is not np.ndarray or H.ndim != 1 or H.dtype.char not in "fd" or not len(H):
+    if type(H) is not np.ndarray or H.ndim != 1 or H.dtype.char not in "fd":
         return None
     try:
-        found: Float = vector_function(tree, ltdl, H.dtype)(H)
+        found: Float = vector_function(tree, ltdl, H.dtype).call(H)
     except (NonFiniteError, NumericalError, ShapeError):
         return None
     return found

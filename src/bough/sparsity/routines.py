@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bough.compile.kernel import from_text, kernel
-from bough.compile.routine import Routine
+from bough.compile.routine import Constants, Routine
 from bough.compile.scalar import step
 from bough.compile.settings import interpreted
 from bough.errors import NumericalError
@@ -20,6 +20,9 @@ from bough.sparsity.stretch import ltdl_in_blocks, panel_size
 from bough.sparsity.udut import udut_solve
 from bough.tree import Tree
 from bough.types import IntArray, Rows, Workspace
+
+if TYPE_CHECKING:
+    from bough.compile.run.call import BoundFunction
 
 # What `apply` can do, by number
 PRODUCTS: dict[Callable[..., None], int] = {
@@ -45,10 +48,11 @@ def factorize_copy(t: PackedRows, H: Rows, L: Rows, w: Workspace) -> None:
         ltdl_in_blocks(t.parent, t.rows, L, w.panel)
     else:
         ltdl(t.parent, t.rows, L)
-    bad = H[0] - H[0]
-    for k in range(len(t.parent)):
-        bad = bad + step(-L[t.rows[k + 1] - 1])
-    L[0] = L[0] + bad / step(-bad)  # 0 / 1 if no pivot is bad, else n / 0
+    if len(H) > 0:
+        bad = H[0] - H[0]
+        for k in range(len(t.parent)):
+            bad = bad + step(-L[t.rows[k + 1] - 1])
+        L[0] = L[0] + bad / step(-bad)  # 0 / 1 if no pivot is bad, else n / 0
 
 
 @kernel
@@ -74,36 +78,40 @@ LTDL = Routine("ltdl", factorize_copy, inputs={"H": "packed"}, outputs={"L": "pa
 APPLY = Routine("factor", apply, inputs={"L": "packed", "x": "n"}, outputs={"y": "n"}, work={"column": "n 1"})
 
 
-def vector_function(tree: Tree, kernel: Callable[..., None], dtype: np.dtype[Any]) -> Callable[..., Any]:
+FEW = 5_000  # operations that are worth code of their own
+
+
+def vector_function(tree: Tree, kernel: Callable[..., None], dtype: np.dtype[Any], own: bool = False) -> BoundFunction:
     """(L, x) -> y for vectors of this tree, compiled on first use and kept with the tree.
 
-    Of `ltdl`, H -> L with D on its diagonal, both in packed rows; an L that is not finite is refused.
+    Of `ltdl`, H -> L with D on its diagonal, both in packed rows; an L that is not finite is refused. With `own` it is
+    compiled for this tree alone where that takes few operations, for calls in a loop.
     """
-    kept: dict[Any, Callable[..., Any]] = tree.__dict__.setdefault("_bound_routines", {})
-    return kept.get((kernel, dtype.char)) or kept.setdefault(
-        (kernel, dtype.char), _bound(tree, kernel, dtype.char).call
-    )
+    kept: dict[Any, BoundFunction] = tree.__dict__.setdefault("_bound_routines", {})
+    key = kernel, dtype.char, own
+    found = kept.get(key)
+    if found is None:
+        operations = tree.D1 + 2 * tree.D2 if kernel is ltdl else tree.n + 4 * tree.D1
+        found = kept.setdefault(key, _bound(tree, kernel, dtype.char, general=not own or operations > FEW))
+    return found
 
 
 def vector_gate(tree: Tree, kernel: Callable[..., None], L: Any) -> Callable[..., int]:
     """(L, x, y), or (H, L) of `ltdl`, -> 0 where the last was computed: for arrays that fit, and for no others."""
-    kept: dict[Any, Callable[..., int]] = tree.__dict__.setdefault("_bound_gates", {})
-    found = kept.get((kernel, L.dtype.char))
-    if found is None:
-        bound = _bound(tree, kernel, L.dtype.char)
-        with suppress(NumericalError):  # zeros have no result
-            bound.call(*(np.zeros(x.shape, L.dtype) for x in bound.inputs))  # which compiles it
-        found = kept[kernel, L.dtype.char] = bound.gate
-    return found
+    bound = vector_function(tree, kernel, L.dtype, own=True)
+    with suppress(NumericalError):  # zeros have no result
+        bound.call(*(np.zeros(x.shape, L.dtype) for x in bound.inputs))  # which compiles it
+    return bound.gate
 
 
-def _bound(tree: Tree, kernel: Callable[..., None], precision: str) -> Any:
-    from bough.compile.executions import bind_arrays
+def _bound(tree: Tree, kernel: Callable[..., None], precision: str, general: bool) -> BoundFunction:
+    from bough.compile.executions import bind_on_cpu
 
     routine = LTDL if kernel is ltdl else APPLY
     rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS.get(kernel, 0)]))
     sizes = {"n": tree.n, "packed": int(tree.rows[-1]), "panel": panel_size(tree.height)}
-    return bind_arrays(routine, (rows,), sizes, general=True, dtype=np.dtype(precision))
+    execution = "general" if general else "specialised"
+    return bind_on_cpu(routine, Constants((rows,)), sizes, execution, dtype=np.dtype(precision))
 
 
 def run(kernel: Callable[..., None], *arrays: Any) -> None:
