@@ -71,7 +71,7 @@ def test_every_function_has_the_whole_protocol(device, inputs):
     bound: CompiledFunction = bough.Dynamics(model, inputs=inputs, device=device.name)._library.function("gravity")
     assert {name for name in vars(CompiledFunction) if not name.startswith("_")} <= {*dir(bound)}
     assert [x.name for x in bound.inputs] == ["q"]
-    assert bound.maker(None) is None  # what does not fit is left to others
+    assert bound.makers["make"](None) is None  # what does not fit is left to others
     method = bound.shortcut(lambda q, out=None, **_: "otherwise", "forces")
     assert isinstance(method(q="no array"), str)
     assert bound.with_code_of(lambda batch: bound).name == bound.name

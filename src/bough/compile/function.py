@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bough.compile.graph.program import Array
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bough.compile.run.entry import Entry
+    from bough.compile.run.gate import Default
 
 
 class CompiledFunction(Protocol):
@@ -52,12 +53,20 @@ class CompiledFunction(Protocol):
         `out` has an array for each result; `bad` is one byte for each row, set where a result is not finite.
         """
 
-    def shortcut(self, method: Callable[..., Any], option: str | None = None) -> Callable[..., Any]:
-        """A function with the signature of `method`: the shortest way to the code, and `method` in all other cases."""
+    def shortcut(
+        self, method: Callable[..., Any], option: str | None = None, parameters: Sequence[Default] = ()
+    ) -> Callable[..., Any]:
+        """A function with the signature of `method`: the shortest way to the code, and `method` in all other cases.
+
+        `option` is one more input, which `makers[option]` serves once it is there; `parameters` are the last ones.
+        """
 
     @property
-    def maker(self) -> Callable[..., Any]:
-        """What computes one configuration in new arrays; None where it does not serve, and before the first call."""
+    def makers(self) -> dict[str, Callable[..., Any]]:
+        """What computes one configuration in new arrays, or None: "make", once it is compiled, and others for options.
+
+        Parameters are their last inputs.
+        """
 
     def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
         """The same function by the code of `choose(batch)`."""

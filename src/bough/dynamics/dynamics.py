@@ -14,7 +14,6 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from bough.arguments import explained
-from bough.compile.run.call import BoundFunction
 from bough.compile.run.gate import make_front
 from bough.dynamics import functions as table
 from bough.dynamics import gradients
@@ -225,21 +224,22 @@ class Dynamics:
             raise ShapeError(f"factorize: out must be an LTDL factor of {self.model.name!r}, got {out!r}")
         found = self._library.function("factorize", given=parameters)
         packed = found.call(q, out=out.packed if isinstance(out, Factor) else out, **parameters)
-        if "factorize" not in self.__dict__ and isinstance(found, BoundFunction):
-            self.__dict__["factorize"] = self._factorize_shortcut(found)
+        if "factorize" not in self.__dict__:
+            self.__dict__["factorize"] = self._factorize_shortcut(found.makers)
         return out if isinstance(out, Factor) else Factor(tree, "ltdl", packed, self._joint_of_freedom)
 
-    def _factorize_shortcut(self, found: BoundFunction) -> Callable[..., Factor]:
+    def _factorize_shortcut(self, makers: dict[str, Any]) -> Callable[..., Factor]:
         """`factorize`, with a shorter way for arrays that fit."""
         method, tree, names = self._written("factorize"), self.model.dof_tree, self._joint_of_freedom
-        makers = found.makers
+        defaults = self._library.parameters.defaults_of_calls
+        rest = [x.value for x in defaults]
 
         @wraps(method, updated=())
         def factorize(q: ArrayLike, *, out: Any = None, **parameters: Any) -> Factor:
-            packed = makers["make"](q) if out is None and not parameters else None
+            packed = makers["make"](q, *rest) if out is None and not parameters else None
             return method(q, out=out, **parameters) if packed is None else Factor(tree, "ltdl", packed, names)
 
-        return make_front(factorize, 1, makers, holder=(Factor, tree, "ltdl"))
+        return make_front(factorize, 1, makers, holder=(Factor, tree, "ltdl"), parameters=defaults)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
@@ -430,13 +430,14 @@ class Dynamics:
         given = with_dt(table.FUNCTIONS[name].arguments, inputs)
         function = self._library.function(name, given=call)
         found: Any = function.call(*given, **call)
-        if name not in self.__dict__ and isinstance(function, BoundFunction):
+        if name not in self.__dict__:
             self.__dict__[name] = self._step_shortcut(name, function.makers)
         return found
 
     def _step_shortcut(self, name: str, makers: dict[str, Any]) -> Callable[..., Any]:
         """A step that goes to compiled code at once where the arrays fit and dt is the number of the last step."""
         method, last = self._written(name), {0.0: np.zeros(1)}
+        rest = [x.value for x in self._library.parameters.defaults_of_calls]
 
         @wraps(method, updated=())
         def step(q: Any, v: Any, tau: Any, dt: Any, **call: Any) -> Any:
@@ -446,7 +447,7 @@ class Dynamics:
                 if at is None:
                     last.clear()
                     at = last[dt] = np.array([dt])
-                found = makers["make"](q, v, tau, at)
+                found = makers["make"](q, v, tau, at, *rest)
             return method(q, v, tau, dt, **call) if found is None else found
 
         return step

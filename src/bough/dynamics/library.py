@@ -15,7 +15,6 @@ from bough.compile.graph.program import Array
 from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import FindTwins, Routine, work_type
 from bough.compile.run.arrays import is_real, real_array, results
-from bough.compile.run.call import BoundFunction
 from bough.compile.run.gate import make_front, make_unpacker, nothing
 from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives, forward_derivatives_on_gpu
@@ -236,7 +235,9 @@ class Library:
         found = self.of_frame(name, frame, reference)
         result: RealArray = found.call(*inputs, **how)
         known = self._by_frame[name]
-        (known.setdefault(reference, {}) if "reference" in function(name).options else known)[frame] = found.maker
+        (known.setdefault(reference, {}) if "reference" in function(name).options else known)[frame] = found.makers[
+            "make"
+        ]
         return result
 
     def frame_shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -244,7 +245,8 @@ class Library:
         row, known = function(name), self._by_frame[name]
         by_reference = "reference" in row.options
         makers = known.setdefault(REFERENCE, {}) if by_reference else known
-        return make_front(method, len(row.arguments), makers, None, known if by_reference else None)
+        references, parameters = known if by_reference else None, self.parameters.defaults_of_calls
+        return make_front(method, len(row.arguments), makers, None, references, parameters=parameters)
 
     def shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """A function that does what `method` does, and goes to compiled code directly where it can."""
@@ -269,10 +271,10 @@ class Library:
     def _serve(self, name: str, found: CompiledFunction, forces: Any) -> None:
         """Let native code serve one configuration with such forces: in an array, or in a dict with these keys."""
         plain, array = self.function(name), self._functions.get((name, None, ()))
-        maker, others = found.maker, nothing if array is None else array.maker
+        maker, others = found.makers["make"], nothing if array is None else array.makers["make"]
         keys = tuple(forces) if type(forces) is dict else ()
         known = (keys, maker, others)
-        if not isinstance(plain, BoundFunction) or maker is nothing or self._served.get(name) == known:
+        if maker is nothing or self._served.get(name) == known:
             return
         self._served[name] = known
         if keys and not self._stacks(keys):

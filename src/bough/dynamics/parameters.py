@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,7 @@ from bough.compile.graph.twins import Twins
 from bough.compile.kernel import from_text, is_straight_line, kernel
 from bough.compile.routine import Constants, FindTwins, Groups, Routine
 from bough.compile.run.arrays import real_array
-from bough.compile.run.call import BoundFunction
-from bough.compile.run.gate import nothing
+from bough.compile.run.gate import Default
 from bough.compile.run.libraries import asarray, is_on_gpu
 from bough.dynamics.engine import CompiledFunction
 from bough.errors import ModelError, OptionError, unknown_option
@@ -213,6 +212,12 @@ class Parameters:
     def own(self) -> dict[str, FloatArray]:
         return {name: own_values(self.model, name) for name in self.inputs}
 
+    @cached_property
+    def defaults_of_calls(self) -> tuple[Default, ...]:
+        """The model's own values, and the numbers that were examined last: these are not examined again."""
+        free = {"gravity"} if self.check is not False else NAMES
+        return tuple(Default(name, own, None if name in free else own.copy()) for name, own in self.own.items())
+
     def prepared(
         self, routine: Routine, constants: tuple[Any, ...], twins: FindTwins
     ) -> tuple[Routine, tuple[Any, ...], FindTwins]:
@@ -279,6 +284,9 @@ class Parameters:
         for k, row in enumerate(batch):
             where = name if rows.ndim == own.ndim else f"{name}, row {k}"
             self._examine_one(name, row, where)
+        examined = next(x.examined for x in self.defaults_of_calls if x.name == name)
+        if examined is not None and rows.ndim == own.ndim:
+            examined[...] = rows
 
     def _examine_one(self, name: str, row: FloatArray, where: str) -> None:
         model = self.model
@@ -322,8 +330,8 @@ class WithParameters:
         return self.function.on_basis(*inputs, *own, last=last, threads=threads)
 
     @property
-    def maker(self) -> Callable[..., Any]:
-        return nothing  # the parameters are keywords
+    def makers(self) -> dict[str, Callable[..., Any]]:
+        return self.function.makers
 
     def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
         return WithParameters(self.function.with_code_of(choose), self.parameters)
@@ -345,31 +353,7 @@ class WithParameters:
             found.append(value)
         return found
 
-    def shortcut(self, method: Callable[..., Any], option: str | None = None) -> Callable[..., Any]:
-        """A function with the signature of `method` and keywords for the parameters, for one configuration.
-
-        Numbers that were examined once are not examined again.
-        """
-        own, check = self.parameters.own, self.parameters.check is not False
-        fixed, examined = tuple(own.values()), list[bytes]()
-        makers = self.function.makers if isinstance(self.function, BoundFunction) else {"make": nothing}
-
-        @wraps(method, updated=())
-        def call(*inputs: Any, **named: Any) -> Any:
-            if not named:
-                y = makers["make"](*inputs, *fixed)
-                return method(*inputs) if y is None else y
-            values = [*map(named.pop, own, fixed)]
-            y = None if named else makers["make"](*inputs, *values)
-            if y is None:
-                return method(*inputs, **named, **dict(zip(own, values, strict=True)))
-            if check:
-                numbers = [*map(np.ndarray.tobytes, values)]
-                if numbers != examined:
-                    for (name, x), value in zip(own.items(), values, strict=True):
-                        if value is not x:
-                            self.parameters.examine(name, value)
-                    examined[:] = numbers
-            return y
-
-        return call
+    def shortcut(
+        self, method: Callable[..., Any], option: str | None = None, parameters: Sequence[Default] = ()
+    ) -> Callable[..., Any]:
+        return self.function.shortcut(method, option, (*parameters, *self.parameters.defaults_of_calls))

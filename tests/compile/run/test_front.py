@@ -121,6 +121,42 @@ def test_errors_are_those_of_python(call):
     assert texts[0].removeprefix("Dynamics.") == texts[1].removeprefix("Dynamics.")
 
 
+@pytest.mark.native("counts calls of native code")
+def test_parameters_are_served_without_python(monkeypatch):
+    """As defaults, and with numbers that were examined; others are examined first, also where an array has changed."""
+    dyn, q = bough.Dynamics(ARM, inputs=("inertia", "gravity")), np.array([0.1, 0.2, 0.3])
+    plain, forces = bough.Dynamics(ARM, general=True), np.ones((len(ARM.body_names), 6))
+    I, g, named = 1.5 * ARM.inertias, np.array([1.0, 2.0, 3.0]), dict(zip(ARM.body_names, forces, strict=True))
+    calls = [
+        lambda d, **k: d.forward_dynamics(q, q, q, **k), lambda d, **k: d.forward_dynamics(q, q, q, forces, **k),
+        lambda d, **k: d.forward_dynamics(q, q, q, named, **k), lambda d, **k: d.jacobian(q, TIP, **k),
+        lambda d, **k: d.mass_matrix(q, **k), lambda d, **k: d.mass_matrix(q, out=np.empty((3, 3)), **k),
+        lambda d, **k: d.factorize(q, **k).packed, lambda d, **k: d.semi_implicit_step(q, q, q, 1e-3, **k)[1],
+    ]  # fmt: skip
+    other = bough.Dynamics(ARM.with_inertias(I), general=True)
+    for call in calls:
+        for _ in range(3):  # compiled, then known, then native
+            np.testing.assert_allclose(call(dyn), call(plain), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(call(dyn, inertia=None), call(plain), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(call(dyn, inertia=I), call(other), rtol=1e-9, atol=1e-12)
+    expected = dyn.gravity(q, inertia=I, gravity=g)
+    served = []
+    monkeypatch.setattr("bough.dynamics.parameters.WithParameters._arrays", lambda *_: served.append(1) or [])
+    assert dyn.factorize(q, out=dyn.factorize(q)).packed.shape == (6,)
+    calls[1](dyn), calls[2](dyn)
+    for call in (calls[0], *calls[3:6]):
+        call(dyn), call(dyn, inertia=I), call(dyn, gravity=g)
+    np.testing.assert_array_equal(dyn.gravity(q, gravity=g, inertia=I.copy()), expected)
+    assert served == []
+    monkeypatch.undo()
+    I[0, 0] = -1.0
+    for call in calls:
+        with pytest.raises(BoughError, match="mass"):
+            call(dyn, inertia=I)
+    with pytest.raises(BoughError, match="sideways"):
+        dyn.gravity(q, sideways=g)
+
+
 def test_nothing_is_compiled_where_kernels_are_interpreted(monkeypatch):
     monkeypatch.setenv("BOUGH_INTERPRET", "1")
     monkeypatch.setattr(gate, "_gate_code", lambda *_: pytest.fail("native code"))

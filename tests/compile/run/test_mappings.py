@@ -27,11 +27,11 @@ def functions():
             return plain.call(x)
         if not isinstance(forces, dict):
             result = by_rows.call(x, forces)
-            plain.makers["forces"] = by_rows.maker
+            plain.makers["forces"] = by_rows.makers["make"]
             return result
         result = by_names.call(x, forces["a"], forces["b"])
-        places = {key: 1 + "ab".index(key) for key in forces}
-        plain.makers["forces"] = make_unpacker(by_names.maker, by_rows.maker, 1, places) or by_rows.maker
+        one, several = by_rows.makers["make"], by_names.makers["make"]
+        plain.makers["forces"] = make_unpacker(several, one, 1, {key: 1 + "ab".index(key) for key in forces}) or one
         return result
 
     return plain.shortcut(method, "forces"), calls

@@ -21,7 +21,18 @@ from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
 from bough.compile.run.arrays import Explain, bad_input, bad_output, conform, results, rows_status
 from bough.compile.run.entry import Code, Entry, shared_gate
-from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Maker, Signature, make_front, nothing, rows_at_once
+from bough.compile.run.gate import (
+    BAD_INPUT,
+    MISFIT,
+    OK,
+    Default,
+    Gate,
+    Maker,
+    Signature,
+    make_front,
+    nothing,
+    rows_at_once,
+)
 from bough.compile.run.native import compiling
 from bough.compile.run.threads import Batches
 
@@ -78,19 +89,12 @@ class BoundFunction:
         inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))
         return f"<{self.name}({inputs}) -> {outputs}, {self.dtype}>"
 
-    def shortcut(self, method: Callable[..., Any], option: str | None = None) -> Callable[..., Any]:
-        """A function with the signature of `method`, which takes this function's inputs first, then options.
-
-        One configuration in arrays that fit, alone or with out=, goes to compiled code without a Python frame; all
-        else goes to `method`. `option` is one more input, which `makers[option]` serves once it is there.
-        """
-        return make_front(method, len(self.inputs), self.makers, longer=option)
-
-    @property
-    def maker(self) -> Maker:
-        """See `CompiledFunction`."""
-        found: Maker = self.makers["make"]
-        return found
+    def shortcut(
+        self, method: Callable[..., Any], option: str | None = None, parameters: Sequence[Default] = ()
+    ) -> Callable[..., Any]:
+        """See `CompiledFunction`: one configuration in arrays that fit goes to compiled code without a Python frame."""
+        inputs = len(self.inputs) - len(parameters)
+        return make_front(method, inputs, self.makers, longer=option, parameters=parameters)
 
     # Everything else: batches, conversions, and errors with a full explanation.
 

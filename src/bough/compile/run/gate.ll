@@ -4,7 +4,7 @@
 ; call, and what the arguments must look like. It returns a small int: 0 done, 1 some argument does not fit exactly
 ; (the caller converts or complains), 2 a non-finite input, 3 a non-finite output. @make is the same for functions with
 ; one output, which it allocates and returns; or None where the gate would have a complaint. @make_several is the same
-; for more outputs, in a tuple. @unpack is @make with the last inputs in a dict, or as one array. @front is @make or, with
+; for more outputs, in a tuple. @unpack is @make with some inputs in a dict, or as one array. @front is @make or, with
 ; out=, @gate, for calls as users write them; another function serves all calls that it does not.
 ;
 ; The constants @type_of, @bytes_data, @data_of, @ndim_of, @extents_of, @descr_of and @flags_of (byte offsets inside
@@ -53,6 +53,25 @@ define internal ptr @field(ptr %object, ptr %offset_constant) alwaysinline {
   %offset = load i64, ptr %offset_constant
   %p = getelementptr i8, ptr %object, i64 %offset
   ret ptr %p
+}
+
+; Copy n pointers.
+define internal void @copy(ptr %from, ptr %to, i64 %n) alwaysinline {
+entry:
+  br label %next
+next:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
+  %left = icmp slt i64 %k, %n
+  br i1 %left, label %one, label %done
+one:
+  %source = getelementptr ptr, ptr %from, i64 %k
+  %x = load ptr, ptr %source
+  %target = getelementptr ptr, ptr %to, i64 %k
+  store ptr %x, ptr %target
+  %k.next = add i64 %k, 1
+  br label %next
+done:
+  ret void
 }
 
 define internal i64 @size_of(ptr %record, i64 %k) alwaysinline {
@@ -604,19 +623,9 @@ entry:
   %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
   %inputs = load i64, ptr %inputs.p
   %complete = icmp eq i64 %given, %inputs
-  br i1 %complete, label %copy, label %none
-copy:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
-  %left = icmp slt i64 %k, %inputs
-  br i1 %left, label %one, label %allocate
-one:
-  %from = getelementptr ptr, ptr %arguments, i64 %k
-  %argument = load ptr, ptr %from
-  %to = getelementptr ptr, ptr %all, i64 %k
-  store ptr %argument, ptr %to
-  %k.next = add i64 %k, 1
-  br label %copy
+  br i1 %complete, label %allocate, label %none
 allocate:
+  call void @copy(ptr %arguments, ptr %all, i64 %inputs)
   %output = call ptr @new_output(ptr %record, i64 %inputs)
   %failed = icmp eq ptr %output, null
   br i1 %failed, label %error, label %run
@@ -650,19 +659,9 @@ entry:
   %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
   %inputs = load i64, ptr %inputs.p
   %complete = icmp eq i64 %given, %inputs
-  br i1 %complete, label %copy, label %none
-copy:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
-  %left = icmp slt i64 %k, %inputs
-  br i1 %left, label %one, label %allocate
-one:
-  %from = getelementptr ptr, ptr %arguments, i64 %k
-  %argument = load ptr, ptr %from
-  %to = getelementptr ptr, ptr %all, i64 %k
-  store ptr %argument, ptr %to
-  %k.next = add i64 %k, 1
-  br label %copy
+  br i1 %complete, label %allocate, label %none
 allocate:
+  call void @copy(ptr %arguments, ptr %all, i64 %inputs)
   %tuple.size = sub i64 %arrays, %inputs
   %tuple = call ptr @PyTuple_New(i64 %tuple.size)             ; it owns the outputs from the start
   %no.tuple = icmp eq ptr %tuple, null
@@ -703,7 +702,7 @@ error:
   ret ptr null
 }
 
-; @make with its last inputs in a dict: self holds a %Keys. The keys must be the strings that it names, in their order;
+; @make with some inputs in a dict, before others: self holds a %Keys. The keys must be the strings that it names, in their order;
 ; None where they are not. The dict keeps its values alive, and nothing here runs Python code. What is no dict goes to
 ; another @make as it is.
 %Keys = type { ptr, ptr, ptr, i64, i64, ptr, ptr, [0 x %Key] }
@@ -722,7 +721,7 @@ entry:
   %plain.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 3
   %plain = load i64, ptr %plain.p
   %expected = add i64 %plain, 1
-  %complete = icmp eq i64 %given, %expected
+  %complete = icmp sge i64 %given, %expected
   br i1 %complete, label %look, label %none
 look:
   %dict.p = getelementptr ptr, ptr %arguments, i64 %plain
@@ -748,16 +747,8 @@ measure:
   %same.size = icmp eq i64 %size, %count
   br i1 %same.size, label %copy, label %none
 copy:
-  %k = phi i64 [ 0, %measure ], [ %k.next, %one ]
-  %left = icmp slt i64 %k, %plain
-  br i1 %left, label %one, label %next
-one:
-  %from = getelementptr ptr, ptr %arguments, i64 %k
-  %argument = load ptr, ptr %from
-  %to = getelementptr ptr, ptr %all, i64 %k
-  store ptr %argument, ptr %to
-  %k.next = add i64 %k, 1
-  br label %copy
+  call void @copy(ptr %arguments, ptr %all, i64 %plain)
+  br label %next
 next:
   %j = phi i64 [ 0, %copy ], [ %j.next, %put ]
   %more = icmp slt i64 %j, %count
@@ -791,7 +782,12 @@ put:
   br label %next
 call:
   %maker = load ptr, ptr %keys.p
-  %inputs = add i64 %plain, %count
+  %unpacked = add i64 %plain, %count
+  %further = sub i64 %given, %expected
+  %further.p = getelementptr ptr, ptr %arguments, i64 %expected
+  %rest.p = getelementptr ptr, ptr %all, i64 %unpacked
+  call void @copy(ptr %further.p, ptr %rest.p, i64 %further)
+  %inputs = add i64 %unpacked, %further
   %result = call ptr @make(ptr %maker, ptr %all, i64 %inputs)
   ret ptr %result
 none:
@@ -801,14 +797,19 @@ none:
   ret ptr %nothing
 }
 
-; A METH_FASTCALL | METH_KEYWORDS function: inputs by place, then an option and a reference where it takes them, each of
-; these and out= also as the only keyword. The option is the name of a frame, or one more input: of another maker.
-%Front = type { i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr }
+; A METH_FASTCALL | METH_KEYWORDS function: inputs by place, then an option and a reference where it takes them; each of
+; these, out= and parameters also as keywords. The option is the name of a frame, or one more input: of another maker.
+; Parameters are the last inputs of a maker and have defaults; numbers that nobody has examined are left to Python.
+%Front = type { i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64, [0 x %Parameter] }
 ; 0 inputs, 1 None, 2 type of native functions, 3 str type, 4 otherwise, 5 "out", 6 name of the option, 7 "reference",
 ; 8 dict of makers, 9 key in it, null if it is the name of a frame, 10 null or dict of such dicts by reference,
 ; 11 null or the type of objects that hold results, 12 "tree", 13 its tree, 14 "method", 15 its method, 16 "packed",
-; 17 null or the key of the maker that takes the option as its last input, 18 and 19 the code of makers of one output
-; and of several
+; 17 null or the key of the maker that takes the option as its last input, 18 the code of makers of one output, 19 that
+; of @unpack, 20 parameters, 21 each of them
+%Parameter = type { ptr, ptr, ptr }
+; 0 its name, 1 its default, 2 null or an array of the numbers that were examined last
+
+declare i32 @memcmp(ptr, ptr, i64)
 
 define internal ptr @front_field(ptr %front, i32 %k) alwaysinline {
   %p = getelementptr ptr, ptr %front, i32 %k
@@ -843,11 +844,91 @@ none:
   ret ptr null
 }
 
+; Put the value of a keyword in the place of the parameter of that name, unless it is None; false if there is none.
+define internal i1 @put_parameter(ptr %front, ptr %values, ptr %word, ptr %value) {
+entry:
+  %count.p = getelementptr %Front, ptr %front, i64 0, i32 20
+  %count = load i64, ptr %count.p
+  br label %next
+next:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %look ]
+  %left = icmp slt i64 %k, %count
+  br i1 %left, label %look, label %no
+look:
+  %name.p = getelementptr %Front, ptr %front, i64 0, i32 21, i64 %k, i32 0
+  %name = load ptr, ptr %name.p
+  %same = icmp eq ptr %name, %word
+  %k.next = add i64 %k, 1
+  br i1 %same, label %put, label %next
+put:
+  %none = call ptr @front_field(ptr %front, i32 1)
+  %is.none = icmp eq ptr %value, %none
+  br i1 %is.none, label %yes, label %store
+store:
+  %target = getelementptr ptr, ptr %values, i64 %k
+  store ptr %value, ptr %target
+  br label %yes
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; Are the parameters, which are the inputs of a maker from `first` on, defaults, or arrays that fit of examined numbers?
+; With null for the record, nothing but defaults is known.
+define internal i1 @are_known(ptr %front, ptr %record, ptr %values, i64 %first) {
+entry:
+  %count.p = getelementptr %Front, ptr %front, i64 0, i32 20
+  %count = load i64, ptr %count.p
+  br label %next
+next:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %good ]
+  %left = icmp slt i64 %k, %count
+  br i1 %left, label %look, label %yes
+look:
+  %value.p = getelementptr ptr, ptr %values, i64 %k
+  %value = load ptr, ptr %value.p
+  %default.p = getelementptr %Front, ptr %front, i64 0, i32 21, i64 %k, i32 1
+  %default = load ptr, ptr %default.p
+  %examined.p = getelementptr %Front, ptr %front, i64 0, i32 21, i64 %k, i32 2
+  %examined = load ptr, ptr %examined.p
+  %is.default = icmp eq ptr %value, %default
+  %any = icmp eq ptr %examined, null
+  %free = or i1 %is.default, %any
+  br i1 %free, label %good, label %other
+other:
+  %no.record = icmp eq ptr %record, null
+  br i1 %no.record, label %no, label %shape
+shape:
+  %place = add i64 %first, %k
+  %fits = call i1 @fits(ptr %record, ptr %value, i64 %place)
+  br i1 %fits, label %compare, label %no
+compare:
+  %data.p = call ptr @field(ptr %value, ptr @data_of)
+  %data = load ptr, ptr %data.p
+  %known.p = call ptr @field(ptr %examined, ptr @data_of)
+  %known = load ptr, ptr %known.p
+  %bytes = call i64 @bytes_in(ptr %record, i64 %place, i64 1)
+  %difference = call i32 @memcmp(ptr %data, ptr %known, i64 %bytes)
+  %equal = icmp eq i32 %difference, 0
+  br i1 %equal, label %good, label %no
+good:
+  %k.next = add i64 %k, 1
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
 define ptr @front(ptr %self, ptr %arguments, i64 %given, ptr %keywords) {
 entry:
   %all = alloca [65 x ptr]
+  %values = alloca [65 x ptr]
   %front = call ptr @field(ptr %self, ptr @bytes_data)
   %inputs = load i64, ptr %front
+  %parameters.p = getelementptr %Front, ptr %front, i64 0, i32 20
+  %parameters = load i64, ptr %parameters.p
   %own.key = call ptr @front_field(ptr %front, i32 9)
   %own.table = call ptr @front_field(ptr %front, i32 8)
   %references = call ptr @front_field(ptr %front, i32 10)
@@ -856,7 +937,18 @@ entry:
   %too.few = icmp slt i64 %beyond, 0
   %too.many = icmp sgt i64 %beyond, 2
   %odd = or i1 %too.few, %too.many
-  br i1 %odd, label %otherwise, label %names
+  br i1 %odd, label %otherwise, label %defaults
+defaults:                                                   ; of parameters
+  %d = phi i64 [ 0, %entry ], [ %d.next, %one.default ]
+  %d.left = icmp slt i64 %d, %parameters
+  br i1 %d.left, label %one.default, label %names
+one.default:
+  %default.p = getelementptr %Front, ptr %front, i64 0, i32 21, i64 %d, i32 1
+  %default.value = load ptr, ptr %default.p
+  %default.to = getelementptr ptr, ptr %values, i64 %d
+  store ptr %default.value, ptr %default.to
+  %d.next = add i64 %d, 1
+  br label %defaults
 names:                                                      ; of a frame and a reference by place
   %frame.p = getelementptr ptr, ptr %arguments, i64 %inputs
   %has.frame = icmp sge i64 %beyond, 1
@@ -870,36 +962,53 @@ both:
   %place.reference = load ptr, ptr %reference.p
   br label %count
 count:
-  %frame.1 = phi ptr [ null, %names ], [ %place.frame, %by.place ], [ %place.frame, %both ]
-  %reference.1 = phi ptr [ null, %names ], [ null, %by.place ], [ %place.reference, %both ]
+  %frame.0 = phi ptr [ null, %names ], [ %place.frame, %by.place ], [ %place.frame, %both ]
+  %reference.0 = phi ptr [ null, %names ], [ null, %by.place ], [ %place.reference, %both ]
   %no.keywords = icmp eq ptr %keywords, null
-  br i1 %no.keywords, label %table, label %keyword
-keyword:
+  br i1 %no.keywords, label %table, label %measure
+measure:
   %many = call i64 @PyTuple_Size(ptr %keywords)
-  %is.one = icmp eq i64 %many, 1
-  br i1 %is.one, label %which, label %otherwise
+  br label %keyword
+keyword:
+  %w = phi i64 [ 0, %measure ], [ %w.next, %understood ]
+  %out.1 = phi ptr [ null, %measure ], [ %out.2, %understood ]
+  %frame.1 = phi ptr [ %frame.0, %measure ], [ %frame.2, %understood ]
+  %reference.1 = phi ptr [ %reference.0, %measure ], [ %reference.2, %understood ]
+  %w.left = icmp slt i64 %w, %many
+  br i1 %w.left, label %which, label %table
 which:
-  %word = call ptr @PyTuple_GetItem(ptr %keywords, i64 0)
-  %value = load ptr, ptr %last.p
+  %word = call ptr @PyTuple_GetItem(ptr %keywords, i64 %w)
+  %value.p = getelementptr ptr, ptr %last.p, i64 %w
+  %value = load ptr, ptr %value.p
   %out.word = call ptr @front_field(ptr %front, i32 5)
   %is.out = icmp eq ptr %word, %out.word
-  br i1 %is.out, label %table, label %is.frame
+  br i1 %is.out, label %understood, label %is.frame
 is.frame:
   %frame.word = call ptr @front_field(ptr %front, i32 6)
   %is.frame.word = icmp eq ptr %word, %frame.word
   %no.frame = icmp eq ptr %frame.1, null
   %as.frame = and i1 %is.frame.word, %no.frame
-  br i1 %as.frame, label %table, label %is.reference
+  br i1 %as.frame, label %understood, label %is.reference
 is.reference:
   %reference.word = call ptr @front_field(ptr %front, i32 7)
   %is.reference.word = icmp eq ptr %word, %reference.word
   %no.reference = icmp eq ptr %reference.1, null
   %as.reference = and i1 %is.reference.word, %no.reference
-  br i1 %as.reference, label %table, label %otherwise
+  br i1 %as.reference, label %understood, label %is.parameter
+is.parameter:
+  %as.parameter = call i1 @put_parameter(ptr %front, ptr %values, ptr %word, ptr %value)
+  br i1 %as.parameter, label %understood, label %otherwise
+understood:
+  %out.2 = phi ptr [ %value, %which ], [ %out.1, %is.frame ], [ %out.1, %is.reference ], [ %out.1, %is.parameter ]
+  %frame.2 = phi ptr [ %frame.1, %which ], [ %value, %is.frame ], [ %frame.1, %is.reference ], [ %frame.1, %is.parameter ]
+  %reference.2 = phi ptr [ %reference.1, %which ], [ %reference.1, %is.frame ], [ %value, %is.reference ], [ %reference.1, %is.parameter ]
+  %w.next = add i64 %w, 1
+  br label %keyword
 table:
-  %out = phi ptr [ null, %count ], [ %value, %which ], [ null, %is.frame ], [ null, %is.reference ]
-  %frame = phi ptr [ %frame.1, %count ], [ %frame.1, %which ], [ %value, %is.frame ], [ %frame.1, %is.reference ]
-  %reference = phi ptr [ %reference.1, %count ], [ %reference.1, %which ], [ null, %is.frame ], [ %value, %is.reference ]
+  %out = phi ptr [ null, %count ], [ %out.1, %keyword ]
+  %frame = phi ptr [ %frame.0, %count ], [ %frame.1, %keyword ]
+  %reference = phi ptr [ %reference.0, %count ], [ %reference.1, %keyword ]
+  %new = icmp eq ptr %out, null
   %default = icmp eq ptr %reference, null
   br i1 %default, label %key, label %by.reference
 by.reference:
@@ -916,72 +1025,46 @@ find.reference:
 key:
   %makers = phi ptr [ %own.table, %table ], [ %its.table, %find.reference ]
   %takes.frame = icmp eq ptr %own.key, null
-  %the.key = select i1 %takes.frame, ptr %frame, ptr %own.key
+  %plain.key = select i1 %takes.frame, ptr %frame, ptr %own.key
   %given.frame = icmp ne ptr %frame, null
   %agree = icmp eq i1 %takes.frame, %given.frame
   br i1 %agree, label %find, label %longer
-longer:                                                     ; the option is one more input
+longer:                                                     ; the option is one more input, of results in new arrays
   %longer.key = call ptr @front_field(ptr %front, i32 17)
-  %no.longer = icmp eq ptr %longer.key, null
-  %no.out = icmp eq ptr %out, null
-  %simple = and i1 %no.out, %default
-  %serves = xor i1 %no.longer, true
-  %is.longer = and i1 %simple, %serves
-  br i1 %is.longer, label %find.longer, label %otherwise
-find.longer:
-  %longer.function = call ptr @maker_in(ptr %front, ptr %makers, ptr %longer.key)
-  %no.function = icmp eq ptr %longer.function, null
-  br i1 %no.function, label %otherwise, label %copy.longer
-copy.longer:
-  %l = phi i64 [ 0, %find.longer ], [ %l.next, %one.longer ]
-  %l.left = icmp slt i64 %l, %inputs
-  br i1 %l.left, label %one.longer, label %call.longer
-one.longer:
-  %l.from = getelementptr ptr, ptr %arguments, i64 %l
-  %l.argument = load ptr, ptr %l.from
-  %l.to = getelementptr ptr, ptr %all, i64 %l
-  store ptr %l.argument, ptr %l.to
-  %l.next = add i64 %l, 1
-  br label %copy.longer
-call.longer:
-  %l.last = getelementptr ptr, ptr %all, i64 %inputs
-  store ptr %frame, ptr %l.last
-  %longer.self = call ptr @PyCFunction_GetSelf(ptr %longer.function)
-  %longer.code = call ptr @PyCFunction_GetFunction(ptr %longer.function)
+  %has.longer = icmp ne ptr %longer.key, null
+  %simple = and i1 %new, %default
+  %is.longer = and i1 %simple, %has.longer
   %longer.inputs = add i64 %inputs, 1
-  %longer.made = call ptr %longer.code(ptr %longer.self, ptr %all, i64 %longer.inputs)
-  br label %made.any
+  br i1 %is.longer, label %find, label %otherwise
 find:
+  %the.key = phi ptr [ %plain.key, %key ], [ %longer.key, %longer ]
+  %first = phi i64 [ %inputs, %key ], [ %longer.inputs, %longer ]
   %function = call ptr @maker_in(ptr %front, ptr %makers, ptr %the.key)
   %no.maker = icmp eq ptr %function, null
-  br i1 %no.maker, label %otherwise, label %code
-code:
+  br i1 %no.maker, label %otherwise, label %gather
+gather:
   %maker = call ptr @PyCFunction_GetSelf(ptr %function)
-  %address = call ptr @PyCFunction_GetFunction(ptr %function)
-  %one.address = call ptr @front_field(ptr %front, i32 18)
-  %has.one = icmp eq ptr %address, %one.address
-  br i1 %has.one, label %run, label %several
-several:
-  %several.address = call ptr @front_field(ptr %front, i32 19)
-  %has.several = icmp eq ptr %address, %several.address
-  %fresh = icmp eq ptr %out, null
-  %all.new = and i1 %has.several, %fresh
-  br i1 %all.new, label %make.several, label %otherwise
-make.several:
-  %tuple = call ptr @make_several(ptr %maker, ptr %arguments, i64 %inputs)
-  br label %made.any
+  %code = call ptr @PyCFunction_GetFunction(ptr %function)
+  %record = call ptr @field(ptr %maker, ptr @bytes_data)
+  call void @copy(ptr %arguments, ptr %all, i64 %inputs)
+  %option.p = getelementptr ptr, ptr %all, i64 %inputs
+  store ptr %frame, ptr %option.p                           ; overwritten where it is no input
+  %rest.p = getelementptr ptr, ptr %all, i64 %first
+  call void @copy(ptr %values, ptr %rest.p, i64 %parameters)
+  %total = add i64 %first, %parameters
+  %unpack.address = call ptr @front_field(ptr %front, i32 19)
+  %is.unpack = icmp eq ptr %code, %unpack.address
+  %its.record = select i1 %is.unpack, ptr null, ptr %record
+  %known = call i1 @are_known(ptr %front, ptr %its.record, ptr %values, i64 %first)
+  br i1 %known, label %run, label %otherwise
 run:
   %holder = call ptr @front_field(ptr %front, i32 11)
   %no.holder = icmp eq ptr %holder, null
-  %new = icmp eq ptr %out, null
-  br i1 %new, label %array.only, label %copy
+  br i1 %new, label %array.only, label %fill.only
 array.only:                                                 ; where another object is asked for, Python makes it
   br i1 %no.holder, label %make, label %otherwise
 make:
-  %single = call ptr @make(ptr %maker, ptr %arguments, i64 %inputs)
-  br label %made.any
-made.any:
-  %made = phi ptr [ %tuple, %make.several ], [ %single, %make ], [ %longer.made, %call.longer ]
+  %made = call ptr %code(ptr %maker, ptr %all, i64 %total)
   %none = call ptr @front_field(ptr %front, i32 1)
   %complains = icmp eq ptr %made, %none
   br i1 %complains, label %forget, label %done
@@ -990,17 +1073,10 @@ forget:
   br label %otherwise
 done:
   ret ptr %made
-copy:
-  %k = phi i64 [ 0, %run ], [ %k.next, %one ]
-  %left = icmp slt i64 %k, %inputs
-  br i1 %left, label %one, label %result
-one:
-  %from = getelementptr ptr, ptr %arguments, i64 %k
-  %argument = load ptr, ptr %from
-  %to = getelementptr ptr, ptr %all, i64 %k
-  store ptr %argument, ptr %to
-  %k.next = add i64 %k, 1
-  br label %copy
+fill.only:
+  %one.address = call ptr @front_field(ptr %front, i32 18)
+  %has.one = icmp eq ptr %code, %one.address
+  br i1 %has.one, label %result, label %otherwise
 result:
   br i1 %no.holder, label %fill, label %held
 held:
@@ -1031,10 +1107,9 @@ look:
   br i1 %usable, label %fill, label %otherwise
 fill:
   %array = phi ptr [ %out, %result ], [ %rows, %look ]
-  %place = getelementptr ptr, ptr %all, i64 %inputs
+  %place = getelementptr ptr, ptr %all, i64 %total
   store ptr %array, ptr %place
-  %record = call ptr @field(ptr %maker, ptr @bytes_data)
-  %arrays = add i64 %inputs, 1
+  %arrays = add i64 %total, 1
   %status = call i64 @attempt(ptr %record, ptr %all, i64 %arrays)
   %good = icmp eq i64 %status, 0
   br i1 %good, label %filled, label %otherwise

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -109,7 +109,7 @@ def nothing(*_: Any) -> None:
 
 
 def make_unpacker(maker: Maker, other: Maker, plain: int, places: Mapping[str, int]) -> Maker | None:
-    """`maker` with its inputs after the first `plain` in a dict, each under the key that has its place in `places`.
+    """`maker` with inputs after the first `plain` in a dict, each under the key that has its place in `places`.
 
     It returns None unless the keys are equal, in this order; what is no dict goes to `other`. None where `maker` is no
     native code.
@@ -120,6 +120,17 @@ def make_unpacker(maker: Maker, other: Maker, plain: int, places: Mapping[str, i
     words = [id(record), id(dict), id(None), plain, len(places), id(second) if type(second) is bytes else 0, id(str)]
     words += [word for key, place in places.items() for word in (id(key), place)]
     return _native_function("unpack", struct.pack(f"<{len(words)}Q", *words), (maker, other, *places))
+
+
+class Default(NamedTuple):
+    """A parameter: its name, what it is where it is not given, and an array of the numbers that were examined last.
+
+    Without that, any numbers will do.
+    """
+
+    name: str
+    value: np.ndarray
+    examined: np.ndarray | None
 
 
 class FrontRecord(bytes):
@@ -136,13 +147,15 @@ def make_front(
     references: dict[str, dict[str, Any]] | None = None,
     holder: tuple[type, object, str] | None = None,
     longer: str | None = None,
+    parameters: Sequence[Default] = (),
 ) -> Callable[..., Any]:
-    """`otherwise(*inputs, option, reference, out=)`, of which native code serves one configuration in arrays that fit.
+    """`otherwise(*inputs, option, reference, out=, **parameters)`, of which native code serves what fits.
 
-    Makers are found in `makers` when they are called for: under `key`, or, where that is None, under the name of a
-    frame, and for a reference in one of `references`. `longer` is the name of an option that is one more input: the
-    maker that takes it is there under that name. `holder` is (type, tree, method) of objects whose `packed` is filled:
-    `out` is one of them, and without it `otherwise` makes one.
+    That is one configuration, in arrays. Makers are found in `makers` when they are called for: under `key`, or, where
+    that is None, under the name of a frame, and for a reference in one of `references`. `longer` is the name of an
+    option that is one more input: the maker that takes it is there under that name. `parameters` are the last inputs of
+    all makers. `holder` is (type, tree, method) of objects whose `packed` is filled: `out` is one of them, and without
+    it `otherwise` makes one.
     """
     if interpreted():
         return otherwise
@@ -152,7 +165,10 @@ def make_front(
     kept += [kind, sys.intern("tree"), tree, sys.intern("method"), method, sys.intern("packed"), longer]
     absent = [k for k, x in enumerate(kept) if x is None and k]
     words = [inputs, *(0 if k in absent else id(x) for k, x in enumerate(kept))]
-    words += [_gate_code(maker).address for maker in ("make", "make_several")]
+    words += [*(_gate_code(maker).address for maker in ("make", "unpack")), len(parameters)]
+    for name, default, examined in parameters:
+        kept += [sys.intern(name), default, examined]
+        words += [id(kept[-3]), id(default), 0 if examined is None else id(examined)]
     record = FrontRecord(struct.pack(f"<{len(words)}Q", *words))
     code, name = _gate_code("front"), getattr(otherwise, "__name__", "call")
     text = f"{name}{_text_signature(otherwise)}\n--\n\n{otherwise.__doc__ or ''}"

@@ -23,7 +23,7 @@ from bough.compile.run.cuda.gpu import Gpu, the_gpu
 from bough.compile.run.cuda.launches import Collector, Launches, padded, room_in
 from bough.compile.run.entry import Entry
 from bough.compile.run.exchange import GpuArray
-from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, nothing
+from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, Default, Maker, nothing
 from bough.compile.run.libraries import is_on_gpu, moveaxis
 from bough.errors import NumericalError, ShapeError
 
@@ -230,12 +230,14 @@ class CudaFunction:
 
     # Functions of the CPU have quicker ways here.
 
-    def shortcut(self, method: Callable[..., Any], option: str | None = None) -> Callable[..., Any]:
+    def shortcut(
+        self, method: Callable[..., Any], option: str | None = None, parameters: Sequence[Default] = ()
+    ) -> Callable[..., Any]:
         return method
 
     @property
-    def maker(self) -> Callable[..., Any]:
-        return nothing
+    def makers(self) -> dict[str, Maker]:
+        return {"make": nothing}
 
     def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
         """The function by the code that is better for batches."""
