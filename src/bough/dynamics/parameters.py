@@ -20,7 +20,7 @@ from bough.compile.kernel import from_text, is_straight_line, kernel
 from bough.compile.routine import Constants, FindTwins, Groups, Routine
 from bough.compile.run.arrays import real_array
 from bough.compile.run.gate import Default
-from bough.compile.run.libraries import asarray, is_on_gpu
+from bough.compile.run.libraries import Copies, is_on_gpu
 from bough.dynamics.engine import CompiledFunction
 from bough.errors import ModelError, OptionError, unknown_option
 from bough.joints import PLACED, Mechanism
@@ -239,21 +239,14 @@ class Parameters:
 
     def defaults(self, inputs: Sequence[Any]) -> dict[str, Any]:
         """The model's own values in the precision of the inputs, and beside them where these are on a GPU."""
-        if inputs and is_on_gpu(inputs[0]):
-            return self._beside(inputs[0])
-        if inputs and all(getattr(x, "dtype", None) == np.float32 for x in inputs):
-            return {name: own.astype(np.float32) for name, own in self.own.items()}
+        single = bool(inputs) and all(getattr(x, "dtype", None) == np.float32 for x in inputs)
+        if single or (inputs and is_on_gpu(inputs[0])):
+            return {name: copies.like(inputs[0]) for name, copies in self._copies.items()}
         return self.own
 
-    def _beside(self, like: Any) -> dict[str, Any]:
-        key = type(like).__module__, str(like.dtype), str(like.device)
-        if key not in self._there:
-            self._there[key] = {name: asarray(x, like) for name, x in self.own.items()}
-        return self._there[key]
-
     @cached_property
-    def _there(self) -> dict[Any, dict[str, Any]]:
-        return {}
+    def _copies(self) -> dict[str, Copies]:
+        return {name: Copies(x) for name, x in self.own.items()}
 
     def declared(self, name: str, given: Any, whose: str = "Dynamics") -> None:
         """Refuse quantities of the model among the keywords of a call that are no inputs; those that are None go."""
