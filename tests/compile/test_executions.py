@@ -15,6 +15,7 @@ from bough.compile.function import CompiledFunction
 from bough.compile.kernel import kernel
 from bough.compile.routine import Constants, Routine
 from bough.compile.run.entry import Entry
+from bough.compile.run.gate import make_front
 from bough.compile.run.interpreted import PythonCode
 
 
@@ -72,7 +73,7 @@ def test_every_function_has_the_whole_protocol(device, inputs):
     assert {name for name in vars(CompiledFunction) if not name.startswith("_")} <= {*dir(bound)}
     assert [x.name for x in bound.inputs] == ["q"]
     assert bound.makers["make"](None) is None  # what does not fit is left to others
-    method = bound.shortcut(lambda q, out=None, **_: "otherwise", "forces")
+    method = make_front(lambda q, out=None, **_: "otherwise", 1, bound.makers, longer="forces")
     assert isinstance(method(q="no array"), str)
     assert bound.with_code_of(lambda batch: bound).name == bound.name
 

@@ -170,15 +170,11 @@ def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty)
 OPTIONS = _parameters()
 
 
-def of_model(default: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def of_model(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose first parameter is a `Source`: it takes the argument MODEL and the options of `load`."""
     argument = typer.Argument(help=HELP, autocompletion=complete_model, metavar="MODEL")
-    model = _keyword("model", Annotated[str, argument], inspect.Parameter.empty if default is None else default)
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        return _declared(command, [model], lambda options, model, **given: command(Source(model, options), **given))
-
-    return decorate
+    model = _keyword("model", Annotated[str, argument])
+    return _declared(command, [model], lambda options, model, **given: command(Source(model, options), **given))
 
 
 def with_model_options(command: Callable[..., None]) -> Callable[..., None]:

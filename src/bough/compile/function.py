@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bough.compile.graph.program import Array
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bough.compile.run.entry import Entry
-    from bough.compile.run.gate import Default
 
 
 class CompiledFunction(Protocol):
@@ -51,14 +50,6 @@ class CompiledFunction(Protocol):
         """The same call on the same arrays, again and again.
 
         `out` has an array for each result; `bad` is one byte for each row, set where a result is not finite.
-        """
-
-    def shortcut(
-        self, method: Callable[..., Any], option: str | None = None, parameters: Sequence[Default] = ()
-    ) -> Callable[..., Any]:
-        """A function with the signature of `method`: the shortest way to the code, and `method` in all other cases.
-
-        `option` is one more input, which `makers[option]` serves once it is there; `parameters` are the last ones.
         """
 
     @property

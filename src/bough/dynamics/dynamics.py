@@ -14,10 +14,10 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from bough.arguments import explained
-from bough.compile.run.gate import make_front
+from bough.compile.run.gate import make_front, nothing
 from bough.dynamics import functions as table
 from bough.dynamics import gradients
-from bough.dynamics.engine import device_of
+from bough.dynamics.engine import CompiledFunction, device_of
 from bough.dynamics.functions import REFERENCE
 from bough.dynamics.gradients import Gradients
 from bough.dynamics.library import Library, named_functions, public_result, with_dt
@@ -225,21 +225,21 @@ class Dynamics:
         found = self._library.function("factorize", given=parameters)
         packed = found.call(q, out=out.packed if isinstance(out, Factor) else out, **parameters)
         if "factorize" not in self.__dict__:
-            self.__dict__["factorize"] = self._factorize_shortcut(found.makers)
+            self.__dict__["factorize"] = self._factorize_shortcut(found)
         return out if isinstance(out, Factor) else Factor(tree, "ltdl", packed, self._joint_of_freedom)
 
-    def _factorize_shortcut(self, makers: dict[str, Any]) -> Callable[..., Factor]:
+    def _factorize_shortcut(self, found: CompiledFunction) -> Callable[..., Factor]:
         """`factorize`, with a shorter way for arrays that fit."""
         method, tree, names = self._written("factorize"), self.model.dof_tree, self._joint_of_freedom
-        defaults = self._library.parameters.defaults_of_calls
-        rest = [x.value for x in defaults]
+        known = self._library.parameters
+        rows_of, defaults = known.shortcut(found, nothing), known.defaults_of_calls
 
         @wraps(method, updated=())
         def factorize(q: ArrayLike, *, out: Any = None, **parameters: Any) -> Factor:
-            packed = makers["make"](q, *rest) if out is None and not parameters else None
+            packed = rows_of(q) if out is None and not parameters else None
             return method(q, out=out, **parameters) if packed is None else Factor(tree, "ltdl", packed, names)
 
-        return make_front(factorize, 1, makers, holder=(Factor, tree, "ltdl"), parameters=defaults)
+        return make_front(factorize, 1, found.makers, holder=(Factor, tree, "ltdl"), parameters=defaults)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
@@ -431,13 +431,13 @@ class Dynamics:
         function = self._library.function(name, given=call)
         found: Any = function.call(*given, **call)
         if name not in self.__dict__:
-            self.__dict__[name] = self._step_shortcut(name, function.makers)
+            self.__dict__[name] = self._step_shortcut(name, function)
         return found
 
-    def _step_shortcut(self, name: str, makers: dict[str, Any]) -> Callable[..., Any]:
+    def _step_shortcut(self, name: str, function: CompiledFunction) -> Callable[..., Any]:
         """A step that goes to compiled code at once where the arrays fit and dt is the number of the last step."""
         method, last = self._written(name), {0.0: np.zeros(1)}
-        rest = [x.value for x in self._library.parameters.defaults_of_calls]
+        make = self._library.parameters.shortcut(function, nothing)
 
         @wraps(method, updated=())
         def step(q: Any, v: Any, tau: Any, dt: Any, **call: Any) -> Any:
@@ -447,7 +447,7 @@ class Dynamics:
                 if at is None:
                     last.clear()
                     at = last[dt] = np.array([dt])
-                found = makers["make"](q, v, tau, at, *rest)
+                found = make(q, v, tau, at)
             return method(q, v, tau, dt, **call) if found is None else found
 
         return step

@@ -251,7 +251,7 @@ class Library:
     def shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """A function that does what `method` does, and goes to compiled code directly where it can."""
         found, row = self.function(name), function(name)
-        return found.shortcut(method, "forces" if row.takes_forces else None)
+        return self.parameters.shortcut(found, method, "forces" if row.takes_forces else None)
 
     def with_forces(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> RealArray:
         """A function with external forces, by name or as whatever makes an array; `how` is out, threads, parameters."""

@@ -19,7 +19,7 @@ from bough.compile.graph.twins import Twins
 from bough.compile.kernel import from_text, is_straight_line, kernel
 from bough.compile.routine import Constants, FindTwins, Groups, Routine
 from bough.compile.run.arrays import real_array
-from bough.compile.run.gate import Default
+from bough.compile.run.gate import Default, make_front
 from bough.compile.run.libraries import Copies, is_on_gpu
 from bough.dynamics.engine import CompiledFunction
 from bough.errors import ModelError, OptionError, unknown_option
@@ -262,6 +262,16 @@ class Parameters:
     def given_to(self, function: CompiledFunction) -> CompiledFunction:
         return WithParameters(function, self) if self else function
 
+    def shortcut(
+        self, function: CompiledFunction, method: Callable[..., Any], option: str | None = None
+    ) -> Callable[..., Any]:
+        """A function that does what `method` does; one configuration in arrays goes to compiled code directly.
+
+        `option` is one more input, which `function.makers[option]` serves once it is there.
+        """
+        count, parameters = len(function.inputs), self.defaults_of_calls
+        return make_front(method, count, function.makers, longer=option, parameters=parameters)
+
     def examine(self, name: str, value: Any, check: bool | None = None) -> None:
         """Refuse what no mechanism has, by the name of the body or joint; rows of a batch only with `check`."""
         check = self.check if check is None else check
@@ -345,8 +355,3 @@ class WithParameters:
                 self.parameters.examine(name, value)
             found.append(value)
         return found
-
-    def shortcut(
-        self, method: Callable[..., Any], option: str | None = None, parameters: Sequence[Default] = ()
-    ) -> Callable[..., Any]:
-        return self.function.shortcut(method, option, (*parameters, *self.parameters.defaults_of_calls))

@@ -291,7 +291,7 @@ class OperationalSpace:
         function = self.function(self.method)
         if self.dtype is None:
             method = MethodType(type(self).inverse_inertia, self)
-            self.__dict__["inverse_inertia"] = function.shortcut(method)
+            self.__dict__["inverse_inertia"] = self.parameters.shortcut(function, method)
         return function.call
 
     def plan(self) -> MethodPlan:

@@ -33,8 +33,8 @@ def counted(monkeypatch):
         counted.__signature__ = inspect.signature(otherwise)
         return make(counted, *more, **options)
 
-    for module in ("bough.compile.run.call", "bough.dynamics.library", "bough.dynamics.dynamics"):
-        monkeypatch.setattr(f"{module}.make_front", counting)
+    for module in ("compile.run.call", "dynamics.dynamics", "dynamics.library", "dynamics.parameters"):
+        monkeypatch.setattr(f"bough.{module}.make_front", counting)
     for reference in ("local", "world", "local_world_aligned"):
         dyn.jacobian(q, TIP, reference)
     dyn.placement(q, TIP), dyn.mass_matrix(q), dyn.semi_implicit_step(q, q, q, 1e-3), dyn.factorize(q)

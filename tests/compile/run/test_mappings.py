@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bough.compile.run.call import _free_threaded
-from bough.compile.run.gate import make_unpacker
+from bough.compile.run.gate import make_front, make_unpacker
 from compile.programs import program
 from graphs import specialise
 
@@ -34,7 +34,7 @@ def functions():
         plain.makers["forces"] = make_unpacker(several, one, 1, {key: 1 + "ab".index(key) for key in forces}) or one
         return result
 
-    return plain.shortcut(method, "forces"), calls
+    return make_front(method, 1, plain.makers, longer="forces"), calls
 
 
 X, A, B = np.array([1.0, 2.0]), np.array([3.0, 0.0, 0.0]), np.array([0.0, 0.0, 5.0])

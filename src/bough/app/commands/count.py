@@ -17,7 +17,7 @@ KINDS = "pose:FRAME, position:FRAME, orientation:FRAME, relative:FRAME,BASE, cen
 Tasks = Annotated[list[str], typer.Option("--task", metavar="TASK", help=f"{KINDS}. May be repeated.")]
 
 
-@of_model()
+@of_model
 def count(
     source: Source,
     functions: Names = None,

@@ -41,7 +41,7 @@ def zoo(json: Json = False) -> None:
         out().print(f"    {words}", style="dim", markup=False, highlight=False)
 
 
-@of_model()
+@of_model
 def info(source: Source, json: Json = False) -> None:
     """Print the tree, the joints, the zeros of H, and costs."""
     molecule = source.molecule() if source.is_structure else None
@@ -107,7 +107,7 @@ def facts(model: Model) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@of_model()
+@of_model
 def doctor(
     source: Source,
     strict: Annotated[bool, typer.Option(help="Fail on warnings too.")] = False,

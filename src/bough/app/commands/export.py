@@ -27,7 +27,7 @@ Functions = Annotated[
 ]
 
 
-@of_model()
+@of_model
 def export(
     source: Source,
     file: Annotated[

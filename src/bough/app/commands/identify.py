@@ -31,7 +31,7 @@ Drive = Annotated[
 ]
 
 
-@of_model()
+@of_model
 def identify(
     source: Source,
     data: Data,

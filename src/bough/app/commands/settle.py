@@ -34,7 +34,7 @@ Watch = Annotated[
 ]
 
 
-@of_model()
+@of_model
 def settle(
     source: Source,
     force: Forces = [],  # noqa: B006

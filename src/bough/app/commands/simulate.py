@@ -53,7 +53,7 @@ Without = Annotated[
 Seed = Annotated[int | None, typer.Option(min=0, help="Start at a random configuration, not at the neutral one.")]
 
 
-@of_model()
+@of_model
 def simulate(
     source: Source,
     duration: Annotated[float, typer.Option(help="Seconds.")] = 1.0,

@@ -42,7 +42,7 @@ Address = Annotated[
 ]
 
 
-@of_model()
+@of_model
 def sweep(
     source: Source,
     what: What,

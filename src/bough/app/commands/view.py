@@ -26,7 +26,7 @@ Html = Annotated[Path | None, typer.Option(help="Write one page that opens witho
 Screenshot = Annotated[Path | None, typer.Option(help="Write a PNG; needs no browser and no display.")]
 
 
-@of_model()
+@of_model
 def view(
     source: Source,
     html: Html = None,

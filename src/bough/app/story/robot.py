@@ -57,13 +57,12 @@ def robot(name: str) -> Builder:
     return builder
 
 
-def capsule(frame: str, wide: float, long: float, deep: float = 0.0) -> list[Piece]:
+def capsule(frame: str, wide: float, long: float) -> list[Piece]:
     """A limb that hangs from its joint: a rod with round ends."""
-    deep = deep or wide
     return [
-        Piece(frame, "cylinder", (wide, deep, long), (0, 0, -long / 2)),
-        Piece(frame, "sphere", (wide, deep, wide)),
-        Piece(frame, "sphere", (wide, deep, wide), (0, 0, -long)),
+        Piece(frame, "cylinder", (wide, wide, long), (0, 0, -long / 2)),
+        Piece(frame, "sphere", (wide, wide, wide)),
+        Piece(frame, "sphere", (wide, wide, wide), (0, 0, -long)),
     ]
 
 

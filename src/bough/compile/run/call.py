@@ -25,7 +25,6 @@ from bough.compile.run.gate import (
     BAD_INPUT,
     MISFIT,
     OK,
-    Default,
     Gate,
     Maker,
     Signature,
@@ -88,13 +87,6 @@ class BoundFunction:
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))
         return f"<{self.name}({inputs}) -> {outputs}, {self.dtype}>"
-
-    def shortcut(
-        self, method: Callable[..., Any], option: str | None = None, parameters: Sequence[Default] = ()
-    ) -> Callable[..., Any]:
-        """See `CompiledFunction`: one configuration in arrays that fit goes to compiled code without a Python frame."""
-        inputs = len(self.inputs) - len(parameters)
-        return make_front(method, inputs, self.makers, longer=option, parameters=parameters)
 
     # Everything else: batches, conversions, and errors with a full explanation.
 

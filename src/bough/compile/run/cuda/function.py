@@ -23,7 +23,7 @@ from bough.compile.run.cuda.gpu import Gpu, the_gpu
 from bough.compile.run.cuda.launches import Collector, Launches, padded, room_in
 from bough.compile.run.entry import Entry
 from bough.compile.run.exchange import GpuArray
-from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, Default, Maker, nothing
+from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, Maker, nothing
 from bough.compile.run.libraries import is_on_gpu, moveaxis
 from bough.errors import NumericalError, ShapeError
 
@@ -227,13 +227,6 @@ class CudaFunction:
         """The same on addresses of whole batches on the GPU."""
         strides = [spec.size for spec in self.inputs]
         self.launches.launch(the_gpu(), dtype, batch, [*inputs, *outputs, 0, batch, *strides], stream)
-
-    # Functions of the CPU have quicker ways here.
-
-    def shortcut(
-        self, method: Callable[..., Any], option: str | None = None, parameters: Sequence[Default] = ()
-    ) -> Callable[..., Any]:
-        return method
 
     @property
     def makers(self) -> dict[str, Maker]:
