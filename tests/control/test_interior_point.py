@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bough.compile.executions import bind_arrays
-from bough.control.batch import CONSTANT, EQUATIONS, Row, Tuning, laid_out
-from bough.control.interior_point import GAP, INTERIOR_POINT, OPTIMALITY, VIOLATION
+from bough.control.batch import CONSTANT, EQUATIONS, LIMITS, Row, Tuning, laid_out
+from bough.control.interior_point import CONTINUED, GAP, INTERIOR_POINT, OPTIMALITY, VIOLATION
 from sizes import size
 
 daqp = pytest.importorskip("daqp")
@@ -19,7 +19,9 @@ def programs(batch, seed, spread=1.0):
     columns = [sorted(rng.choice(N, 4, replace=False).tolist()) for _ in groups]
     rows = [Row(g, {c: (CONSTANT, 0, 0, 1.0) for c in some}) for g, some in zip(groups, columns, strict=True)]
     blocks, order, numbers = laid_out(rows)
-    at = {group: np.array([r for r, k in enumerate(order) if groups[k] == group]) for group in dict.fromkeys(groups)}
+    place = np.argsort(order)
+    at = {group: place[[k for k, x in enumerate(groups) if x == group]] for group in dict.fromkeys(groups)}
+    blocks = blocks._replace(ends=blocks.ends[[EQUATIONS, LIMITS]])
     a, inside = rng.normal(size=(batch, len(numbers))), rng.normal(size=(batch, N))
     A = dense(blocks, a)
     g = np.einsum("brn,bn->br", A, inside)
@@ -33,7 +35,6 @@ def programs(batch, seed, spread=1.0):
     count = 2 * TWO + ONE
     tuning = Tuning(*(np.array([x]) for x in (0.0, 1.0, 1e-4, 1e3, 0.1, 0.999, 1e-12, count)))
     sizes = {"n": N, "rows": len(rows), "numbers": len(numbers), "widest": int(np.diff(blocks.row).max())}
-    assert all(r.group in EQUATIONS for r in rows[: HARD + SOFT])
     return (blocks._replace(iterations=np.array([16])), tuning), sizes, (a, low, high, ease, d, z), A, at
 
 
@@ -64,7 +65,12 @@ def by_active_sets(A, at, low, high, ease, d, z):
 @pytest.mark.parametrize("seed", range(size(6, 1)))
 def test_beside_active_sets(seed):
     constants, sizes, arrays, A, at = programs(size(20, 2), seed)
-    x, g, report = bind_arrays(INTERIOR_POINT, constants, sizes, execution="lanes").call(*arrays)
+    blocks, tuning = constants
+    first = blocks._replace(iterations=blocks.iterations // 2), tuning  # half of the iterations, and then the others
+    x, state, *_ = bind_arrays(INTERIOR_POINT, first, sizes, execution="lanes").call(*arrays)
+    x, _, g, report = bind_arrays(CONTINUED, first, sizes, execution="lanes").call(*arrays, x, state)
+    alone = bind_arrays(INTERIOR_POINT, constants, sizes, execution="lanes").call(*arrays)
+    np.testing.assert_allclose(x, alone[0], atol=1e-9)
     assert report.max() < 1e-6
     np.testing.assert_allclose(g, np.einsum("brn,bn->br", A, x), atol=1e-10)
     active = 0
@@ -80,10 +86,10 @@ def test_constraints_that_contradict_each_other_are_seen_and_give_way():
     a, low, high, ease, d, z = arrays
     function = bind_arrays(INTERIOR_POINT, constants, sizes, execution="lanes")
     low[:, at["torque"][0]], high[:, at["torque"][0]] = 2.0, 1.0  # no number is in between
-    _, _, report = function.with_status(a, low, high, ease, d, z)[0]
+    *_, report = function.with_status(a, low, high, ease, d, z)[0]
     assert not (report[:, VIOLATION] < 0.1).any()
     ease[:, at["torque"]] = 0.01  # with a compliance it is the middle, less what others pull
-    x, g, report = function.call(a, low, high, ease, d, z)
+    x, _, g, report = function.call(a, low, high, ease, d, z)
     assert report[:, [VIOLATION, GAP]].max() < 1e-6
     assert report[:, OPTIMALITY].max() < 1e-5
     slope = d * (x - z)

@@ -1,25 +1,26 @@
 """Whole-body programs of many robots at once, by the interior-point method with rows of the batch side by side.
 
-The rows of a program are: tasks, contacts and loops, DoFs without a motor (equations); torque limits, cones, bounds of
-qdd and largest forces (inequalities). One compiled call writes all of a program from (q, v) and targets. All priorities
-have the same rows: those above have ease 0 and keep what they have reached, those below have infinite ease. The same
-code serves numpy arrays and tensors on a GPU.
+The rows of a program are: tasks, contacts and loops, DoFs without a motor (equations); cones, bounds of qdd and largest
+forces (inequalities); torque limits, which few robots meet: only these are solved again with them. One compiled call
+writes all of a program from (q, v) and targets. All priorities have the same rows: those above have ease 0 and keep
+what they have reached, those below have infinite ease. The same code serves numpy arrays and tensors on a GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.executions import CPU, GPU, CompiledFunction, bind_arrays
+from bough.compile.executions import CPU, GPU, CompiledFunction, Device, bind_arrays
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.run.libraries import asarray, full, is_on_gpu, library_of
 from bough.compile.scalar import larger
-from bough.control.interior_point import FIRST_STATE, INTERIOR_POINT, MEASURED, NEXT_STATE, Blocks, Tuning
+from bough.control.interior_point import CONTINUED, FIRST_STATE, INTERIOR_POINT, MEASURED, NEXT_STATE, Blocks, Tuning
 from bough.control.layout import Layout
 from bough.control.limits import AccelerationBounds
 from bough.control.references import Priority
@@ -32,18 +33,23 @@ from bough.opspace.sweeps.jacobian import JacobianPattern
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import FloatArray, Rows, Workspace
 
-ITERATIONS = 11
-SOLVED = 1e-5  # largest residual of a program that counts as solved
+ITERATIONS = 11  # on a GPU
+FIRST, MORE = 8, (4, 4)  # on the CPU: of all rows, and then again and again of those that are not `CLOSE`
+SOLVED, CLOSE = 1e-5, 1e-10  # largest residual of a program that counts as solved, and that ends its iterations
 FORCE = 100.0  # newtons: in this unit forces are about as large as accelerations
 FREE, FAR = 1e30, 1e9  # ease of a row that asks for nothing; a bound that is never met
-PROXIMAL, START, FLOOR, SHARE, CENTRE = 1e-4, 1e3, 0.1, 0.999, 1e-9
+PROXIMAL, FLOOR, SHARE, CENTRE = 1e-4, 1.0, 0.999, 1e-11
 CONSTANT, OF_H, OF_J = range(3)
 TASK, LOOSE, TORQUE, BOUND, MOST, ZERO = range(6)
 KINDS = {"task": TASK, "contact": TASK, "loose": LOOSE, "torque": TORQUE, "bound": BOUND, "most": MOST}
+GRAM_COST, PRODUCTS_COST = 2.0, 6.0  # of a block, beside one product: to read and write K, and of products with it
 SOFT_BOUND, SOFT_CONTACT, SMALL = 10.0, 1e3, 1e-4  # weights of what gives way, and of all variables then
-EQUATIONS = ("task", "contact", "loose", "motor")  # groups of rows, then those of inequalities
+# Groups of rows in the order of a program: equations, inequalities, limits, and motors without a limit
+PARTS = (("task", "contact", "loose"), ("bound", "cone", "most"), ("torque",), ("motor",))
 TWO_SIDED = ("torque", "bound")
-GROUPS = (*EQUATIONS, *TWO_SIDED, "cone", "most")
+GROUPS = tuple(group for part in PARTS for group in part)
+EQUATIONS, INEQUALITIES, LIMITS = range(3)  # of parts
+START = {INEQUALITIES: 10.0, LIMITS: 100.0}  # weight of inequalities at the start, by the last part that has a say
 
 
 class Filling(NamedTuple):
@@ -152,6 +158,56 @@ class Answers(NamedTuple):
     gave_way: Any  # (batch,) 0 nothing, 1 bounds of qdd, 2 contacts as well
 
 
+class Method:
+    """The interior-point method on blocks of rows: `method(program)` gives x, A x and residuals.
+
+    Rows of groups behind `last` have no say. A program is a, low, high, ease (rows,), d (n,) and z.
+    """
+
+    def __init__(self, blocks: Blocks, last: int, sizes: dict[str, int], device: Device) -> None:
+        blocks = blocks._replace(ends=blocks.ends[[EQUATIONS, last]])
+        sides = blocks.two + 1
+        count = (np.diff(blocks.row) * sides)[blocks.ends[0] : blocks.ends[1]].sum()
+        tuning = Tuning(
+            *(np.array([x]) for x in (0.0, 1.0, PROXIMAL, START[last], FLOOR, SHARE, CENTRE, max(1, count)))
+        )
+        how: dict[str, Any] = {"device": device} if device.is_gpu else {"execution": "lanes"}
+
+        def bound(routine: Routine, iterations: int = 1) -> CompiledFunction:
+            some = blocks._replace(iterations=np.array([iterations]))
+            return bind_arrays(routine, (some, tuning), sizes, **how)
+
+        self._on_gpu = device.is_gpu
+        if device.is_gpu:
+            self._first, self._next, self._report = bound(FIRST_STATE), [bound(NEXT_STATE)], bound(MEASURED)
+        else:
+            self._first, self._next = bound(INTERIOR_POINT, FIRST), [bound(CONTINUED, k) for k in MORE]
+
+    def __call__(self, program: tuple[Any, ...], leave: Callable[[Any], Any] | None = None) -> tuple[Any, Any, Any]:
+        """Rows of which `leave`, a function of A x, says so need not be solved to the end."""
+        if self._on_gpu:  # an iteration is a kernel
+            x, state, K0 = self._first.call(*program)
+            for _ in range(ITERATIONS):
+                x, state = self._next[0].call(*program, K0, x, state)
+            g, report = self._report.call(*program, x, state)
+            larger_of = import_module(library_of(x)).maximum
+            return x, g, larger_of(larger_of(report[:, 0], report[:, 1]), report[:, 2])
+        x, state, g, report = found = self._first.with_status(*program)[0]
+        for following in self._next:
+            rows = np.flatnonzero(~((report.max(axis=1) <= CLOSE) | (False if leave is None else leave(g))))
+            if not len(rows):
+                break
+            more = following.with_status(*rows_of(program, rows), x[rows], state[rows])[0]
+            for mine, new in zip(found, more, strict=True):
+                mine[rows] = new
+        return x, g, report.max(axis=1)
+
+
+def rows_of(program: Sequence[Any], rows: Any) -> tuple[Any, ...]:
+    """The program of some robots."""
+    return tuple(x[rows] if x.ndim == 2 else x for x in program)
+
+
 class BatchProgram:
     """The programs of a layout, for arrays like `like`: of numpy, or on a GPU."""
 
@@ -166,19 +222,15 @@ class BatchProgram:
         self.scale = bounds.widths()
         rows = list(self._rows(*self._patterns(matrices, aims)))
         blocks, order, numbers = laid_out(rows)
-        ordered = [rows[k] for k in order]
-        self.at = {
-            group: np.array([r for r, row in enumerate(ordered) if row.group == group], np.int64) for group in GROUPS
-        }
+        ordered, place = [rows[k] for k in order], np.argsort(order)
+        self.at = {group: place[[k for k, row in enumerate(rows) if row.group == group]] for group in GROUPS}
         self.unit = np.array([row.unit for row in ordered])
-        limits = sum(2 if row.group in TWO_SIDED else 1 for row in rows if row.group not in EQUATIONS)
-        tuning = Tuning(*(np.array([x]) for x in (0.0, 1.0, PROXIMAL, START, FLOOR, SHARE, CENTRE, max(1, limits))))
         self.n, self.count = self.model.nv + len(layout.rows), len(rows)
         sizes = {"n": self.n, "rows": self.count, "numbers": len(numbers), "widest": int(np.diff(blocks.row).max())}
         device = GPU if self.on_gpu else CPU
-        how: dict[str, Any] = {"device": device} if self.on_gpu else {"execution": "lanes"}
-        routines = (FIRST_STATE, NEXT_STATE, MEASURED) if self.on_gpu else (INTERIOR_POINT,)
-        self.solvers = [bind_arrays(routine, (blocks, tuning), sizes, **how) for routine in routines]
+        self.methods = [Method(blocks, LIMITS, sizes, device)]
+        if not self.on_gpu and len(layout.limited):
+            self.methods.insert(0, Method(blocks, INEQUALITIES, sizes, device))
         table = Filling(*(np.array([x[k] for x in numbers], kind) for k, kind in enumerate((*(np.int64,) * 3, float))))
         constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, aims.arrays, table)
         known = tasks.sizes | {"aims": aims.size, "numbers": len(numbers), "n": self.n, "sides": self.count}
@@ -259,9 +311,8 @@ class BatchProgram:
             ease[at["task"][:first]], ease[own], ease[at["task"][first + len(rows) :]] = 0.0, 1.0 / weight, FREE
             joints, forces = (x + SMALL * (stage > 0) for x in small(k))
             d = self._array(np.where(np.arange(self.n) < nv, joints, forces * FORCE**2))
-            x, g, report = self._solved((a, low, high, self._array(ease), d, z))
-            largest = self._xp.maximum(self._xp.maximum(report[:, 0], report[:, 1]), report[:, 2])
-            worst = self._xp.maximum(worst, largest)
+            x, g, residual = self._solved((a, low, high, self._array(ease), d, z), C)
+            worst = self._xp.maximum(worst, residual)
             low[:, self._index(own)], first = g[:, self._index(own)], first + len(rows)
         tau, left = full((len(a), nv), 0.0, self.like), need * 0
         free, limited, effort = self._index(self.motors), self._index(layout.limited), self._array(layout.effort)
@@ -275,7 +326,6 @@ class BatchProgram:
     def _ease(self, stage: int) -> FloatArray:
         """(rows,) of what gives way in a stage; loops never do."""
         ease = np.zeros(self.count)
-        ease[self.at["motor"]] = FREE
         if stage > 0:
             ease[self.at["bound"]] = 1.0 / (SOFT_BOUND * self.unit[self.at["bound"]] ** 2)
         if stage > 1:
@@ -283,15 +333,21 @@ class BatchProgram:
             ease[self.at["contact"][touching]] = 1.0 / SOFT_CONTACT
         return ease
 
-    def _solved(self, program: tuple[Any, ...]) -> Any:
-        """x, A x and reports; on a GPU an iteration is a kernel."""
-        if not self.on_gpu:
-            return self.solvers[0].with_status(*program)[0]
-        first, following, measured = self.solvers
-        x, state, K0 = first.call(*program)
-        for _ in range(ITERATIONS):
-            x, state = following.call(*program, K0, x, state)
-        return (x, *measured.call(*program, x, state))
+    def _solved(self, program: tuple[Any, ...], C: Any) -> Any:
+        """x, A x and residuals; on the CPU torque limits are left to those rows that would break them without."""
+        if len(self.methods) == 1:
+            return self.methods[0](program)
+        torque, load = self.at["torque"], C[:, self.layout.limited] / self.layout.effort
+
+        def exceeds(g: FloatArray) -> Any:
+            return (np.abs(g[:, torque] + load) > 1.0).any(axis=1)
+
+        found = self.methods[0](program, exceeds)
+        over = np.flatnonzero(exceeds(found[1]))
+        if len(over):
+            for mine, more in zip(found, self.methods[1](rows_of(program, over)), strict=True):
+                mine[over] = more
+        return found
 
     @property
     def _xp(self) -> Any:
@@ -305,21 +361,41 @@ class BatchProgram:
 
 
 def laid_out(rows: list[Row]) -> tuple[Blocks, list[int], list[tuple[int, int, int, float]]]:
-    """Blocks of rows with equal columns, which row comes where, and all numbers in order."""
-    kinds = [(row.group not in EQUATIONS, row.group in TWO_SIDED, tuple(sorted(row.entries))) for row in rows]
+    """Blocks of rows, which row comes where, and all numbers in order."""
+    part = {group: k for k, groups in enumerate(PARTS) for group in groups}
     members: dict[Any, list[int]] = {}
-    for k, kind in enumerate(kinds):
-        members.setdefault(kind, []).append(k)
-    ordered = sorted(members.items(), key=lambda item: item[0][0])
+    for k, x in enumerate(rows):
+        members.setdefault((part[x.group], x.group in TWO_SIDED, tuple(sorted(x.entries))), []).append(k)
+    ordered = sorted(merged(members).items(), key=lambda item: item[0][0])
     numbers: list[tuple[int, int, int, float]] = []
     value, column, first, row = list[int](), list[int](), [0], [0]
     for (_, _, columns), some in ordered:
         value.append(len(numbers))
-        numbers += [rows[k].entries[c] for c in columns for k in some]
+        numbers += [rows[k].entries.get(c, (CONSTANT, 0, 0, 0.0)) for c in columns for k in some]
         column += columns
         first.append(len(column))
         row.append(row[-1] + len(some))
     order = [k for _, some in ordered for k in some]
-    equations, two = sum(not kind[0] for kind in members), [int(kind[1]) for kind, _ in ordered]
-    parts = (row, first, column, value, [equations], two, [ITERATIONS])
+    ends = np.cumsum(np.bincount([kind[0] for kind, _ in ordered], minlength=len(PARTS)))
+    parts = (row, first, column, value, ends, [int(kind[1]) for kind, _ in ordered], [1])
     return Blocks(*(np.array(x, np.int64) for x in parts)), order, numbers
+
+
+def merged(blocks: dict[Any, list[int]]) -> dict[Any, list[int]]:
+    """Blocks with unions of columns where that takes less work: zeros are multiplied, but K is read fewer times."""
+
+    def work(columns: int, rows: int) -> float:
+        return columns * (columns + 1) / 2 * (rows + GRAM_COST) + columns * rows * PRODUCTS_COST
+
+    blocks, found = dict(blocks), True
+    while found:
+        found = False
+        for (a, some), (b, more) in combinations(blocks.items(), 2):
+            both = tuple(sorted({*a[2], *b[2]}))
+            apart = work(len(a[2]), len(some)) + work(len(b[2]), len(more))
+            if a[:2] == b[:2] and work(len(both), len(some) + len(more)) < apart:
+                del blocks[a], blocks[b]
+                blocks[(*a[:2], both)] = sorted([*some, *more, *blocks.get((*a[:2], both), [])])
+                found = True
+                break
+    return blocks

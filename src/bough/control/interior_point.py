@@ -26,13 +26,16 @@ VIOLATION, OPTIMALITY, GAP = range(3)  # of a report: constraints, stationarity,
 
 
 class Blocks(NamedTuple):
-    """Blocks of rows: first `equations[0]` of equations, then inequalities; those with two[b] = 1 have both bounds."""
+    """Blocks of rows: equations, then inequalities, those with two[b] = 1 with both bounds; then rows of no matter.
+
+    Of these A x is computed at the end.
+    """
 
     row: Rows  # (blocks + 1,) first row of each
     first: Rows  # (blocks + 1,) where its columns begin in `column`
     column: Rows  # ascending within a block
     value: Rows  # (blocks,) where its numbers a begin, those of a column one after the other
-    equations: Rows  # (1,)
+    ends: Rows  # (2,) how many blocks there are of equations, and of these and inequalities
     two: Rows  # (blocks,)
     iterations: Rows  # (1,)
 
@@ -51,9 +54,9 @@ class Tuning(NamedTuple):
 
 
 @kernel
-def products(p: Blocks, t: Tuning, a: Rows, x: Rows, g: Rows) -> None:
-    """g = A x, all rows."""
-    for b in range(len(p.value)):
+def products(p: Blocks, t: Tuning, blocks: tuple[int, int], a: Rows, x: Rows, g: Rows) -> None:
+    """g = A x, rows of some blocks."""
+    for b in range(blocks[0], blocks[1]):
         rows = p.row[b + 1] - p.row[b]
         for r in range(rows):
             y = t.zero[0]
@@ -63,16 +66,23 @@ def products(p: Blocks, t: Tuning, a: Rows, x: Rows, g: Rows) -> None:
 
 
 @kernel
-def add_transposed(p: Blocks, a: Rows, h: Rows, out: Rows) -> None:
-    """out += A' h."""
-    for b in range(len(p.value)):
+def add_transposed(p: Blocks, blocks: tuple[int, int], a: Rows, h: Rows, out: Rows) -> None:
+    """out += A' h, rows of some blocks."""
+    for b in range(blocks[0], blocks[1]):
         rows = p.row[b + 1] - p.row[b]
-        for c in range(p.first[b + 1] - p.first[b]):
-            k = p.column[p.first[b] + c]
-            y = out[k]
+        columns, first = p.first[b + 1] - p.first[b], p.first[b]
+        for c in range(0, columns - 1, 2):  # two sums that do not wait for each other
+            k0, k1, m = p.column[first + c], p.column[first + c + 1], p.value[b] + c * rows
+            y0, y1 = out[k0], out[k1]
+            for r in range(rows):
+                x = h[p.row[b] + r]
+                y0, y1 = y0 + a[m + r] * x, y1 + a[m + rows + r] * x
+            out[k0], out[k1] = y0, y1
+        for c in range(columns // 2 * 2, columns):
+            y = out[p.column[first + c]]
             for r in range(rows):
                 y = y + a[p.value[b] + c * rows + r] * h[p.row[b] + r]
-            out[k] = y
+            out[p.column[first + c]] = y
 
 
 @kernel
@@ -84,7 +94,16 @@ def add_gram(p: Blocks, blocks: tuple[int, int], a: Rows, weight: Rows, K: Rows,
             for r in range(rows):
                 u[r] = weight[p.row[b] + r] * a[at + i * rows + r]
             k = p.column[start + i]
-            for j in range(i + 1):
+            for j in range(0, i - 2, 4):
+                c0, c1, c2, c3 = (p.column[start + j], p.column[start + j + 1], p.column[start + j + 2],
+                                  p.column[start + j + 3])  # fmt: skip
+                y0, y1, y2, y3, m = K[k, c0], K[k, c1], K[k, c2], K[k, c3], at + j * rows
+                for r in range(rows):
+                    v = u[r]
+                    y0, y1 = y0 + v * a[m + r], y1 + v * a[m + rows + r]
+                    y2, y3 = y2 + v * a[m + 2 * rows + r], y3 + v * a[m + 3 * rows + r]
+                K[k, c0], K[k, c1], K[k, c2], K[k, c3] = y0, y1, y2, y3
+            for j in range((i + 1) // 4 * 4, i + 1):
                 y = K[k, p.column[start + j]]
                 for r in range(rows):
                     y = y + u[r] * a[at + j * rows + r]
@@ -162,58 +181,58 @@ def solve(K: Rows, inverse: Rows, x: Rows) -> None:
 
 
 @kernel
+def equations_gram(p: Blocks, t: Tuning, a: Rows, ease: Rows, d: Rows, w: Workspace) -> None:
+    """w.K0, the part of K that stays, and weights of equations."""
+    for i in range(len(d)):
+        for j in range(i):
+            w.K0[i, j] = t.zero[0]
+        w.K0[i, i] = d[i]
+    for r in range(p.row[p.ends[0]]):
+        w.weight[r] = t.one[0] / larger(ease[r], t.proximal[0])
+    add_gram(p, (0, p.ends[0]), a, w.weight, w.K0, w.u)
+
+
+@kernel
 def begin(
     p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows, x: Rows, w: Workspace
 ) -> None:
-    """The start: x of least squares towards the middle of all bounds; slacks and multipliers of one complementarity.
-
-    w.K0 is the part of K that stays.
-    """
-    zero, one, e = t.zero[0], t.one[0], p.row[p.equations[0]]
+    """The start: x of least squares towards the middle of all bounds; slacks and multipliers of one complementarity."""
+    zero, one = t.zero[0], t.one[0]
+    equations, inequalities, e = (0, p.ends[0]), (p.ends[0], p.ends[1]), p.row[p.ends[0]]
+    equations_gram(p, t, a, ease, d, w)
     for i in range(len(x)):
-        for j in range(i):
-            w.K0[i, j] = zero
-        w.K0[i, i] = d[i]
         x[i] = d[i] * z[i]
-    for r in range(len(low)):
-        if r < e:
-            w.weight[r] = one / larger(ease[r], t.proximal[0])
-            w.h[r] = w.weight[r] * low[r]
-        else:
-            w.weight[r] = t.start[0]
-    for b in range(p.equations[0], len(p.value)):
+    for r in range(e):
+        w.h[r] = w.weight[r] * low[r]
+    for b in range(inequalities[0], inequalities[1]):
         for r in range(p.row[b], p.row[b + 1]):
-            w.h[r] = t.start[0] * (high[r] - one)
+            w.weight[r], w.h[r] = t.start[0], t.start[0] * (high[r] - one)
             if p.two[b] == 1:
                 w.h[r] = t.start[0] * (low[r] + high[r]) / (one + one)
-    add_gram(p, (0, p.equations[0]), a, w.weight, w.K0, w.u)
     copy_lower(w.K0, w.K)
-    add_gram(p, (p.equations[0], len(p.value)), a, w.weight, w.K, w.u)
-    add_transposed(p, a, w.h, x)
+    add_gram(p, inequalities, a, w.weight, w.K, w.u)
+    add_transposed(p, (0, p.ends[1]), a, w.h, x)
     factorize(t, w.K, w.U, w.V, w.inverse)
     solve(w.K, w.inverse, x)
-    products(p, t, a, x, w.g)
-    least, slope = t.floor[0], t.zero[0]
+    products(p, t, (0, p.ends[1]), a, x, w.g)
+    least, slope = t.floor[0], zero
     for i in range(len(x)):
         w.dx[i] = d[i] * (x[i] - z[i])
-    for r in range(len(low)):
-        w.y[r] = zero
-        if r < e:
-            w.y[r] = w.weight[r] * (w.g[r] - low[r])
-    add_transposed(p, a, w.y, w.dx)
+    for r in range(e):
+        w.y[r] = w.weight[r] * (w.g[r] - low[r])
+    add_transposed(p, equations, a, w.y, w.dx)
     for i in range(len(x)):
         slope = larger(slope, size(w.dx[i]))
-    for b in range(p.equations[0], len(p.value)):
+    for b in range(inequalities[0], inequalities[1]):
         for r in range(p.row[b], p.row[b + 1]):
             least = larger(least, w.g[r] - high[r])
             if p.two[b] == 1:
                 least = larger(least, low[r] - w.g[r])
     mu = larger(slope, t.share[0])
-    for b in range(p.equations[0], len(p.value)):
+    for b in range(inequalities[0], inequalities[1]):
         for r in range(p.row[b], p.row[b + 1]):
             w.su[r] = larger(least, high[r] - w.g[r])
             w.lu[r] = mu / w.su[r]
-            w.sl[r], w.ll[r] = one, zero
             if p.two[b] == 1:
                 w.sl[r] = larger(least, w.g[r] - low[r])
                 w.ll[r] = mu / w.sl[r]
@@ -230,12 +249,14 @@ def copy_lower(A: Rows, B: Rows) -> None:
 def residuals(
     p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows, x: Rows, w: Workspace
 ) -> Scalar:
-    """Errors of constraints in w.ru and w.rl (of equations in w.ru), the slope in w.slope, and the complementarity."""
-    products(p, t, a, x, w.g)
+    """Errors of constraints in w.ru and w.rl (of equations in w.ru), the slope in w.slope, and the complementarity.
+
+    w.g = A x is known.
+    """
     mu = t.zero[0]
-    for b in range(len(p.value)):
+    for b in range(p.ends[1]):
         for r in range(p.row[b], p.row[b + 1]):
-            if b < p.equations[0]:
+            if b < p.ends[0]:
                 w.ru[r] = w.g[r] - low[r] - ease[r] * w.y[r]
                 w.h[r] = w.y[r]
             else:
@@ -248,36 +269,37 @@ def residuals(
                     mu = mu + w.sl[r] * w.ll[r]
     for i in range(len(x)):
         w.slope[i] = d[i] * (x[i] - z[i])
-    add_transposed(p, a, w.h, w.slope)
+    add_transposed(p, (0, p.ends[1]), a, w.h, w.slope)
     return mu / t.count[0]
 
 
 @kernel
-def direction(p: Blocks, t: Tuning, a: Rows, ease: Rows, target: Scalar, w: Workspace) -> None:
-    """dx and the changes of slacks and multipliers that lead to the complementarity `target` less w.cu and w.cl."""
-    for b in range(len(p.value)):
+def direction(p: Blocks, t: Tuning, a: Rows, target: Scalar, w: Workspace) -> None:
+    """dx and the changes of slacks and multipliers that lead to the complementarity `target` less w.cu and w.cl.
+
+    w.side is what slope and equations ask for; w.dg = A dx of inequalities.
+    """
+    inequalities = p.ends[0], p.ends[1]
+    for b in range(inequalities[0], inequalities[1]):
         for r in range(p.row[b], p.row[b + 1]):
-            if b < p.equations[0]:
-                w.h[r] = w.weight[r] * w.ru[r]
-            else:
-                w.hu[r] = w.wu[r] * (w.ru[r] + (target - w.cu[r]) * w.lu_inv[r] - w.su[r])
-                w.h[r] = w.hu[r]
-                if p.two[b] == 1:
-                    w.hl[r] = w.wl[r] * (w.rl[r] + (target - w.cl[r]) * w.ll_inv[r] - w.sl[r])
-                    w.h[r] = w.hu[r] - w.hl[r]
+            w.hu[r] = w.wu[r] * (w.ru[r] + (target - w.cu[r]) * w.lu_inv[r] - w.su[r])
+            w.h[r] = w.hu[r]
+            if p.two[b] == 1:
+                w.hl[r] = w.wl[r] * (w.rl[r] + (target - w.cl[r]) * w.ll_inv[r] - w.sl[r])
+                w.h[r] = w.hu[r] - w.hl[r]
     for i in range(len(w.dx)):
-        w.dx[i] = w.slope[i]
-    add_transposed(p, a, w.h, w.dx)
+        w.dx[i] = w.side[i]
+    add_transposed(p, inequalities, a, w.h, w.dx)
     for i in range(len(w.dx)):
         w.dx[i] = -w.dx[i]
     solve(w.K, w.inverse, w.dx)
-    products(p, t, a, w.dx, w.g)
-    for b in range(p.equations[0], len(p.value)):
+    products(p, t, inequalities, a, w.dx, w.dg)
+    for b in range(inequalities[0], inequalities[1]):
         for r in range(p.row[b], p.row[b + 1]):
-            w.dlu[r] = w.wu[r] * w.g[r] + w.hu[r]
+            w.dlu[r] = w.wu[r] * w.dg[r] + w.hu[r]
             w.dsu[r] = (target - w.cu[r] - w.su[r] * w.dlu[r]) * w.lu_inv[r] - w.su[r]
             if p.two[b] == 1:
-                w.dll[r] = w.hl[r] - w.wl[r] * w.g[r]
+                w.dll[r] = w.hl[r] - w.wl[r] * w.dg[r]
                 w.dsl[r] = (target - w.cl[r] - w.sl[r] * w.dll[r]) * w.ll_inv[r] - w.sl[r]
 
 
@@ -285,7 +307,7 @@ def direction(p: Blocks, t: Tuning, a: Rows, ease: Rows, target: Scalar, w: Work
 def lengths(p: Blocks, t: Tuning, w: Workspace) -> tuple[Scalar, Scalar]:
     """How far slacks, and multipliers, may go towards zero: at most 1."""
     primal, dual = t.share[0], t.share[0]
-    for b in range(p.equations[0], len(p.value)):
+    for b in range(p.ends[0], p.ends[1]):
         for r in range(p.row[b], p.row[b + 1]):
             primal, dual = larger(primal, -w.dsu[r] * w.su_inv[r]), larger(dual, -w.dlu[r] * w.lu_inv[r])
             if p.two[b] == 1:
@@ -294,27 +316,39 @@ def lengths(p: Blocks, t: Tuning, w: Workspace) -> tuple[Scalar, Scalar]:
 
 
 @kernel
+def inverses(t: Tuning, s: Scalar, l: Scalar, ease: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """1 / s, 1 / l and l / (s + ease l), by one division."""
+    both = s + ease * l
+    p = t.one[0] / (s * l * both)
+    return l * both * p, s * both * p, s * l * l * p
+
+
+@kernel
 def iterate(
     p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows, x: Rows, w: Workspace
 ) -> None:
-    """One iteration: predictor, centre, corrector, step."""
+    """One iteration: predictor, centre, corrector, step; w.g = A x before and after."""
+    equations, inequalities = (0, p.ends[0]), (p.ends[0], p.ends[1])
     mu = residuals(p, t, a, low, high, ease, d, z, x, w)
-    for b in range(p.equations[0], len(p.value)):
+    for b in range(inequalities[0], inequalities[1]):
         for r in range(p.row[b], p.row[b + 1]):
-            w.lu_inv[r], w.su_inv[r] = t.one[0] / w.lu[r], t.one[0] / w.su[r]
-            w.wu[r] = w.lu[r] / (w.su[r] + ease[r] * w.lu[r])
+            w.su_inv[r], w.lu_inv[r], w.wu[r] = inverses(t, w.su[r], w.lu[r], ease[r])
             w.cu[r], w.weight[r] = t.zero[0], w.wu[r]
             if p.two[b] == 1:
-                w.ll_inv[r], w.sl_inv[r] = t.one[0] / w.ll[r], t.one[0] / w.sl[r]
-                w.wl[r] = w.ll[r] / (w.sl[r] + ease[r] * w.ll[r])
+                w.sl_inv[r], w.ll_inv[r], w.wl[r] = inverses(t, w.sl[r], w.ll[r], ease[r])
                 w.cl[r], w.weight[r] = t.zero[0], w.wu[r] + w.wl[r]
+    for i in range(len(x)):
+        w.side[i] = w.slope[i]
+    for r in range(p.row[p.ends[0]]):
+        w.h[r] = w.weight[r] * w.ru[r]
+    add_transposed(p, equations, a, w.h, w.side)
     copy_lower(w.K0, w.K)
-    add_gram(p, (p.equations[0], len(p.value)), a, w.weight, w.K, w.u)
+    add_gram(p, inequalities, a, w.weight, w.K, w.u)
     factorize(t, w.K, w.U, w.V, w.inverse)
-    direction(p, t, a, ease, t.zero[0], w)
+    direction(p, t, a, t.zero[0], w)
     primal, dual = lengths(p, t, w)
     ahead = t.zero[0]
-    for b in range(p.equations[0], len(p.value)):
+    for b in range(inequalities[0], inequalities[1]):
         for r in range(p.row[b], p.row[b + 1]):
             ahead = ahead + (w.su[r] + primal * w.dsu[r]) * (w.lu[r] + dual * w.dlu[r])
             w.cu[r] = w.dsu[r] * w.dlu[r]
@@ -322,30 +356,20 @@ def iterate(
                 ahead = ahead + (w.sl[r] + primal * w.dsl[r]) * (w.ll[r] + dual * w.dll[r])
                 w.cl[r] = w.dsl[r] * w.dll[r]
     ratio = ahead / (t.count[0] * mu)
-    direction(p, t, a, ease, larger(t.centre[0], ratio * ratio * ratio * mu), w)
+    direction(p, t, a, larger(t.centre[0], ratio * ratio * ratio * mu), w)
+    products(p, t, equations, a, w.dx, w.dg)
     primal, dual = lengths(p, t, w)
     for i in range(len(x)):
         x[i] = x[i] + primal * w.dx[i]
-    for b in range(len(p.value)):
+    for b in range(p.ends[1]):
         for r in range(p.row[b], p.row[b + 1]):
-            if b < p.equations[0]:
-                w.y[r] = w.y[r] + dual * w.weight[r] * (w.g[r] + w.ru[r])
+            if b < p.ends[0]:
+                w.y[r] = w.y[r] + dual * w.weight[r] * (w.dg[r] + w.ru[r])
             else:
                 w.su[r], w.lu[r] = w.su[r] + primal * w.dsu[r], w.lu[r] + dual * w.dlu[r]
                 if p.two[b] == 1:
                     w.sl[r], w.ll[r] = w.sl[r] + primal * w.dsl[r], w.ll[r] + dual * w.dll[r]
-
-
-@kernel
-def interior_point(
-    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows,
-    x: Rows, g: Rows, report: Rows, w: Workspace,
-) -> None:  # fmt: skip
-    """x (n,), g = A x (rows,), and how well they solve the program: `VIOLATION`, `OPTIMALITY` and `GAP`."""
-    begin(p, t, a, low, high, ease, d, z, x, w)
-    for _ in range(p.iterations[0]):
-        iterate(p, t, a, low, high, ease, d, z, x, w)
-    measure(p, t, a, low, high, ease, d, z, x, g, report, w)
+            w.g[r] = w.g[r] + primal * w.dg[r]
 
 
 @kernel
@@ -354,14 +378,16 @@ def measure(
     x: Rows, g: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """g = A x and the report of x, slacks and multipliers."""
+    products(p, t, (0, len(p.value)), a, x, w.g)
     report[GAP] = residuals(p, t, a, low, high, ease, d, z, x, w)
     report[VIOLATION], report[OPTIMALITY] = t.zero[0], t.zero[0]
     for i in range(len(x)):
         report[OPTIMALITY] = larger(report[OPTIMALITY], size(w.slope[i]))
-    for b in range(len(p.value)):
+    for r in range(len(g)):
+        g[r] = w.g[r]
+    for b in range(p.ends[1]):
         for r in range(p.row[b], p.row[b + 1]):
-            g[r] = w.g[r]
-            if b < p.equations[0]:
+            if b < p.ends[0]:
                 report[VIOLATION] = larger(report[VIOLATION], size(w.ru[r]))
             else:
                 report[VIOLATION] = larger(report[VIOLATION], positive(w.g[r] - high[r] - ease[r] * w.lu[r]))
@@ -369,7 +395,59 @@ def measure(
                     report[VIOLATION] = larger(report[VIOLATION], positive(low[r] - w.g[r] - ease[r] * w.ll[r]))
 
 
-# The same one iteration at a time, for executions that trace: a state is (y, su, sl, lu, ll), a column for each row
+@kernel
+def get_state(p: Blocks, state: Rows, w: Workspace) -> None:
+    """w.y, slacks and multipliers of a state (5, rows)."""
+    for r in range(state.shape[1]):
+        w.y[r], w.su[r], w.sl[r], w.lu[r], w.ll[r] = state[0, r], state[1, r], state[2, r], state[3, r], state[4, r]
+
+
+@kernel
+def put_state(p: Blocks, t: Tuning, state: Rows, w: Workspace) -> None:
+    for k in range(5):
+        for r in range(state.shape[1]):
+            state[k, r] = t.zero[0]
+    for b in range(p.ends[1]):
+        for r in range(p.row[b], p.row[b + 1]):
+            if b < p.ends[0]:
+                state[0, r] = w.y[r]
+            else:
+                state[1, r], state[3, r] = w.su[r], w.lu[r]
+                if p.two[b] == 1:
+                    state[2, r], state[4, r] = w.sl[r], w.ll[r]
+
+
+@kernel
+def interior_point(
+    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows,
+    x: Rows, state: Rows, g: Rows, report: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """x (n,), g = A x (rows,), and how well they solve the program: `VIOLATION`, `OPTIMALITY` and `GAP`."""
+    begin(p, t, a, low, high, ease, d, z, x, w)
+    for _ in range(p.iterations[0]):
+        iterate(p, t, a, low, high, ease, d, z, x, w)
+    measure(p, t, a, low, high, ease, d, z, x, g, report, w)
+    put_state(p, t, state, w)
+
+
+@kernel
+def continued(
+    p: Blocks, t: Tuning, a: Rows, low: Rows, high: Rows, ease: Rows, d: Rows, z: Rows, x_before: Rows, before: Rows,
+    x: Rows, state: Rows, g: Rows, report: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """The same from an x and a state on."""
+    get_state(p, before, w)
+    equations_gram(p, t, a, ease, d, w)
+    for i in range(len(x)):
+        x[i] = x_before[i]
+    products(p, t, (0, p.ends[1]), a, x, w.g)
+    for _ in range(p.iterations[0]):
+        iterate(p, t, a, low, high, ease, d, z, x, w)
+    measure(p, t, a, low, high, ease, d, z, x, g, report, w)
+    put_state(p, t, state, w)
+
+
+# The same one iteration at a time, for executions that trace
 
 
 @kernel
@@ -393,9 +471,12 @@ def next_state(
 ) -> None:  # fmt: skip
     """One iteration."""
     copy_lower(K0, w.K0)
+    for r in range(p.row[p.ends[0]]):
+        w.weight[r] = t.one[0] / larger(ease[r], t.proximal[0])
     for i in range(len(x)):
         x[i] = x_before[i]
-    get_state(p, t, ease, before, w)
+    get_state(p, before, w)
+    products(p, t, (0, p.ends[1]), a, x, w.g)
     iterate(p, t, a, low, high, ease, d, z, x, w)
     put_state(p, t, state, w)
 
@@ -406,51 +487,24 @@ def measured(
     g: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """g and the report of a state."""
-    get_state(p, t, ease, state, w)
+    get_state(p, state, w)
     measure(p, t, a, low, high, ease, d, z, x, g, report, w)
-
-
-@kernel
-def get_state(p: Blocks, t: Tuning, ease: Rows, state: Rows, w: Workspace) -> None:
-    for r in range(state.shape[1]):
-        if r < p.row[p.equations[0]]:
-            w.weight[r] = t.one[0] / larger(ease[r], t.proximal[0])
-        w.y[r], w.su[r], w.sl[r], w.lu[r], w.ll[r] = state[0, r], state[1, r], state[2, r], state[3, r], state[4, r]
-
-
-@kernel
-def put_state(p: Blocks, t: Tuning, state: Rows, w: Workspace) -> None:
-    for b in range(len(p.value)):
-        for r in range(p.row[b], p.row[b + 1]):
-            for k in range(5):
-                state[k, r] = t.zero[0]
-            if b < p.equations[0]:
-                state[0, r] = w.y[r]
-            else:
-                state[1, r], state[3, r] = w.su[r], w.lu[r]
-                if p.two[b] == 1:
-                    state[2, r], state[4, r] = w.sl[r], w.ll[r]
 
 
 SIDES = [name + side for name in ("r", "s", "l", "w", "h", "ds", "dl", "c") for side in ("u", "l")]
 INPUTS = {"a": "numbers", "low": "rows", "high": "rows", "ease": "rows", "d": "n", "z": "n"}
+BEFORE = {"x_before": "n", "before": "5 rows"}
+STATE = {"x": "n", "state": "5 rows"}
 WORK = (
-    {name: "rows" for name in ("weight", "h", "g", "y", *SIDES, "su_inv", "sl_inv", "lu_inv", "ll_inv")}
-    | {name: "n" for name in ("dx", "slope", "U", "V", "inverse")}
+    {name: "rows" for name in ("weight", "h", "g", "dg", "y", *SIDES, "su_inv", "sl_inv", "lu_inv", "ll_inv")}
+    | {name: "n" for name in ("dx", "side", "slope", "U", "V", "inverse")}
     | {"K": "n n", "K0": "n n", "u": "widest"}
 )
 REPORT = {"g": "rows", "report": "3"}
-INTERIOR_POINT = Routine("interior_point", interior_point, inputs=INPUTS, outputs={"x": "n"} | REPORT, work=WORK)
-FIRST_STATE = Routine(
-    "interior_point_start", first_state, inputs=INPUTS, outputs={"x": "n", "state": "5 rows", "K0": "n n"}, work=WORK
-)
+INTERIOR_POINT = Routine("interior_point", interior_point, inputs=INPUTS, outputs=STATE | REPORT, work=WORK)
+CONTINUED = Routine("interior_point_on", continued, inputs=INPUTS | BEFORE, outputs=STATE | REPORT, work=WORK)
+FIRST_STATE = Routine("interior_point_start", first_state, inputs=INPUTS, outputs=STATE | {"K0": "n n"}, work=WORK)
 NEXT_STATE = Routine(
-    "interior_point_iteration",
-    next_state,
-    inputs=INPUTS | {"K0": "n n", "x_before": "n", "before": "5 rows"},
-    outputs={"x": "n", "state": "5 rows"},
-    work=WORK,
+    "interior_point_iteration", next_state, inputs=INPUTS | {"K0": "n n"} | BEFORE, outputs=STATE, work=WORK
 )
-MEASURED = Routine(
-    "interior_point_report", measured, inputs=INPUTS | {"x": "n", "state": "5 rows"}, outputs=REPORT, work=WORK
-)
+MEASURED = Routine("interior_point_report", measured, inputs=INPUTS | STATE, outputs=REPORT, work=WORK)
