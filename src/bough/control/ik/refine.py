@@ -1,17 +1,18 @@
-"""Lower priorities where some priority cannot be reached: Newton steps on the set of minima of those above.
+"""Priorities where some of them cannot be reached: Newton steps on the set of minima of those above.
 
 Where the error of a priority stays above zero, its minima are where the slope g = -J' W^2 e is zero, and they stay
 minima along the null space of the Hessian dg/dq, not of J. So the rows that lower priorities must not move are J of
 priorities that are reached, and dg/dq of those that are not (after Pfeiffer, Edwards & Kheddar 2023, hierarchies by
 Newton's method). With A such rows and c what they lack, a step of priority k is
     d = -A^+ c + N y,  N the null space of A,  (N' H N + damping 1) y = -N' (g + H d),
-H the Hessian of the priority, its curvature made positive. A few steps -A^+ c lead back to the minima above. A step
-that leaves them or is no better is undone, and the damping grows. Hessians are central differences of slopes. On the
-CPU, one row after the other.
+H the Hessian of the priority, its curvature made positive. Joints that d would carry beyond a limit move to it. A few
+steps -A^+ c lead back to the minima above. A step that leaves them or is no better is undone, and the damping grows.
+Hessians are central differences of slopes. On the CPU, one row after the other.
 """
 
 from __future__ import annotations
 
+from operator import le
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,11 +21,14 @@ from bough.control.ik.problem import Goals, Hierarchy
 from bough.types import FloatArray
 
 STEP = 1e-5  # of central differences, rad or m
-RANK = 1e-7  # singular values of rows, relative to the largest, below which they do not count
+RANK = 1e-5  # singular values of rows, relative to the largest, below which they do not count
 STEPS = 60
 SETTLED = 1e-9  # a motion this short ends the steps
+NEGLIGIBLE = 1e-13  # a change of |W e|^2 that ends them as well, relative to 1 + |W e|^2
 DAMPING, MOST = 1e-3, 1e8  # at first, and where steps end
 PRESSED = 1e-6  # slope at which a limit counts as active
+KEPT = 1e-10  # how much farther priorities above may get, beside what they have reached
+GO_ON = 2  # candidates, from one priority to the next
 RETURNS = 3  # steps back to the minima above, which a long step leaves
 
 
@@ -48,26 +52,34 @@ class Refinement:
         self.hierarchy, self.goals, self.tolerance = hierarchy, goals, tolerance
         self.model, self.limits = hierarchy.model, hierarchy.bounds.limited
 
-    def __call__(self, q: FloatArray) -> FloatArray:
-        """q (nq,) with each priority at its minimum within those above, as far as steps lead there."""
-        for k in range(1, self.hierarchy.levels):
-            q = self._priority(k, q)
-        return q
+    def __call__(self, candidates: FloatArray) -> FloatArray:
+        """q (nq,), the best of all (many, nq), with each priority at a minimum within those above.
+
+        Of candidates that are alike so far, those with the least error of the next priority go on.
+        """
+        some = list(candidates)
+        for k in range(self.hierarchy.levels):
+            found = [(q, self._slopes(q).sizes) for q in (self._priority(k, q) for q in some)]
+            least = min(sizes[k] for _, sizes in found)
+            alike = [x for x in found if x[1][k] <= max(least + KEPT, self.tolerance)]
+            some = [q for q, _ in sorted(alike, key=lambda x: x[1][min(k + 1, len(x[1]) - 1)])[:GO_ON]]
+        return some[0]
 
     def _priority(self, k: int, q: FloatArray) -> FloatArray:
         damping, here = DAMPING, self._slopes(q)
+        most = [max(x, self.tolerance) + KEPT * (1.0 + x) for x in here.sizes[:k]]
         for _ in range(STEPS):
             if damping > MOST or here.sizes[k] <= self.tolerance:
                 break
             d = self._step(k, q, here, damping)
-            if np.abs(d).max() <= SETTLED:
+            if np.abs(d).max() <= SETTLED or abs(here.g[k] @ d) <= NEGLIGIBLE * (1.0 + here.sizes[k] ** 2):
                 break
             moved, there = self._moved(q, d)
             for _ in range(RETURNS):
-                if self._is_kept(k, there.sizes, here.sizes) or not there.sizes[k] < here.sizes[k]:
+                if all(map(le, there.sizes, most)) or not there.sizes[k] < here.sizes[k]:
                     break
                 moved, there = self._moved(moved, self._step(k, moved, there, np.inf))
-            if self._is_kept(k, there.sizes, here.sizes) and there.sizes[k] < here.sizes[k]:
+            if all(map(le, there.sizes, most)) and there.sizes[k] < here.sizes[k]:
                 q, here, damping = moved, there, damping / 4
             else:
                 damping *= 4
@@ -77,41 +89,38 @@ class Refinement:
         moved = self.hierarchy.bounds.clip(self.model.integrate(q, d)[None])[0]
         return moved, self._slopes(moved)
 
-    def _is_kept(self, k: int, new: list[float], old: list[float]) -> bool:
-        """Whether priorities above k are where they were."""
-        return all(x <= max(y, self.tolerance) + 0.1 * self.tolerance for x, y in zip(new[:k], old[:k], strict=True))
-
     def _step(self, k: int, q: FloatArray, s: Slopes, damping: float) -> FloatArray:
-        """d (nv,), with joints fixed that it would push beyond a limit; with infinite damping only back to A q = c."""
-        free = np.ones(self.model.nv, bool)
+        """d (nv,), in which joints stop at their limits; with infinite damping only back to A d = c."""
+        low, high = np.full((2, self.model.nv), np.inf) * [[-1.0], [1.0]]
+        low[self.limits.v], high[self.limits.v] = (
+            self.limits.lower - q[self.limits.q],
+            self.limits.upper - q[self.limits.q],
+        )
+        free, d = np.ones(self.model.nv, bool), np.zeros(self.model.nv)
         for j in range(k):
             if s.sizes[j] > self.tolerance:  # what its slope presses against a limit stays there
-                free[self._beyond(q, -s.g[j], PRESSED)] = False
+                free &= ~(((low >= 0.0) & (s.g[j] > PRESSED)) | ((high <= 0.0) & (s.g[j] < -PRESSED)))
         for _ in range(self.model.nv):
-            d = np.zeros(self.model.nv)
-            d[free] = self._free_step(k, s, damping, free)
-            beyond = self._beyond(q, d, 0.0)
-            if not len(beyond):
+            d[free] = self._free_step(k, s, damping, free, d)
+            beyond = free & ((d < low) | (d > high))
+            if not beyond.any():
                 break
-            free[beyond] = False
+            d, free = np.clip(d, low, high), free & ~beyond
         return d
 
-    def _beyond(self, q: FloatArray, d: FloatArray, least: float) -> Any:
-        """DoFs at a limit that d pushes outwards by more than `least`."""
-        x, v = q[self.limits.q], self.limits.v
-        low, high = (x <= self.limits.lower) & (d[v] < -least), (x >= self.limits.upper) & (d[v] > least)
-        return v[low | high]
-
-    def _free_step(self, k: int, s: Slopes, damping: float, free: Any) -> FloatArray:
-        A, c = [], []
+    def _free_step(self, k: int, s: Slopes, damping: float, free: Any, d: FloatArray) -> FloatArray:
+        """d of the joints that are free, where the others move by theirs."""
+        fixed = np.where(free, 0.0, d)
+        A, c = [np.zeros((0, np.count_nonzero(free)))], [np.zeros(0)]
         for j in range(k):
             is_reached = s.sizes[j] <= self.tolerance
-            A.append(s.J[j][:, free] if is_reached else s.H[j][np.ix_(free, free)])
-            c.append(-s.e[j] if is_reached else s.g[j][free])
+            rows, lack = (s.J[j], -s.e[j]) if is_reached else (s.H[j][free], s.g[j][free])
+            A.append(rows[:, free])
+            c.append(lack + rows @ fixed)
         U, D, Vt = np.linalg.svd(np.concatenate(A))
         rank = int(np.count_nonzero(RANK * D[0] < D)) if len(D) else 0
         back = -Vt[:rank].T @ ((U[:, :rank].T @ np.concatenate(c)) / D[:rank])
-        N, H, g = Vt[rank:].T, s.H[k][np.ix_(free, free)], s.g[k][free]
+        N, H, g = Vt[rank:].T, s.H[k][np.ix_(free, free)], (s.g[k] + s.H[k] @ fixed)[free]
         if not N.shape[1]:
             return back
         values, vectors = np.linalg.eigh(N.T @ H @ N)

@@ -15,6 +15,7 @@ from bough.control.ik.objectives import Objective
 from bough.control.ik.problem import Array, Bounds, Goals, Hierarchy
 from bough.control.ik.refine import Refinement
 
+CANDIDATES = 7  # further minima from which Newton steps go down
 PATIENCE = 4  # times as many steps as a start has, for the nearest of those that failed
 POOL = 4096  # starts that are drawn for a wave on a GPU
 
@@ -98,11 +99,15 @@ class Search:
         self._approach(descent, ended.q, some._replace(offset=offset), best, rows)
 
     def _refine(self, descent: Descent, goals: Goals, best: Ended) -> None:
-        """Newton steps of lower priorities where some priority is not reached."""
+        """Newton steps where some priority is not reached, from the nearest and from other minima."""
         rows = chosen(self._missed(best))
         if not len(rows):
             return
-        q = np.array([Refinement(descent.hierarchy, goals.of([r]), self.tolerance)(best.q[r]) for r in rows])
+        owner = np.repeat(rows, CANDIDATES)
+        start = self._drawn(best.q[owner], np.random.default_rng(self.seed))
+        ended = descent(start, goals.of(owner), self.tolerance, self.most).q.reshape(len(rows), CANDIDATES, -1)
+        candidates = zip(rows, np.concatenate([best.q[rows][:, None], ended], axis=1), strict=True)
+        q = np.array([Refinement(descent.hierarchy, goals.of([r]), self.tolerance)(some) for r, some in candidates])
         measured = descent.measured(nowhere(q, descent.hierarchy.levels)._replace(q=q), goals.of(rows))
         best.merge(rows, measured, self.tolerance)
 
