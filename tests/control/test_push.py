@@ -1,5 +1,7 @@
 """G1 is pushed at its torso: it stands where it can, and falls within its torque limits where it cannot."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,60 @@ def test_it_falls_within_its_torque_limits(standing):
     assert ratio <= 1.0
     assert np.isfinite(motion.q).all()
     assert motion.q[-1, 2] < standing[2][2] - 0.05
+
+
+def wild_states(model, stance, rng):
+    """Any posture within its limits, legs folded or not, and speeds up to 1.03 times their limits."""
+    q, v = stance.copy(), rng.choice([0.0, 0.1, 1.0, 5.0]) * rng.normal(size=model.nv)
+    coordinates, dofs = model.scalar_joints
+    kind = rng.integers(3)
+    q = model.integrate(q, rng.choice([0.0, 0.05, 0.3, 1.0]) * rng.normal(size=model.nv))
+    if kind == 1:
+        q[coordinates] = model.random_configuration(rng)[coordinates]
+    if kind == 2:
+        for side in ("left", "right"):
+            knee, hip = (model.joint(f"{side}_{name}_joint") for name in ("knee", "hip_pitch"))
+            q[knee.q], q[hip.q] = model.limits.upper[knee.v], model.limits.lower[hip.v]
+    q[coordinates] = np.clip(q[coordinates], model.limits.lower[dofs], model.limits.upper[dofs])
+    if rng.random() < 0.4:
+        share = rng.choice([-1.03, -0.99, -0.5, 0.0, 0.5, 0.99, 1.03], size=len(dofs))
+        v[dofs] = model.limits.velocity[dofs] * share
+    return q, v
+
+
+@pytest.mark.native("takes long")
+@pytest.mark.parametrize("priority", [0, 1])
+@pytest.mark.parametrize("friction", [0.0, 0.05, 0.6])
+@pytest.mark.parametrize("weak", ["none", "some", "all"])
+def test_physical_facts_hold_in_any_state(standing, weak, friction, priority):
+    """Torques within limits, some of them zero; forces in their cones; the dynamics to rounding."""
+    model, dyn, stance = standing
+    rng, effort = np.random.default_rng([len(weak), int(100 * friction), priority]), model.limits.effort.copy()
+    if weak != "none":
+        effort[rng.choice(np.arange(6, model.nv), 5, replace=False) if weak == "some" else slice(6, None)] = 0.0
+    model = replace(model, limits=model.limits._replace(effort=effort))
+    soles = [Contact(foot, **SOLE | {"friction": friction}) for foot in FEET]
+    tasks = [bough.center_of_mass(), bough.orientation("torso_link")]
+    how = {"posture": stance, "dt": DT, "general": True, "priorities": {"orientation(torso_link)": priority}}
+    controller = WholeBody(model, tasks, soles, **how)
+    space = bough.OperationalSpace(model, [sole.task() for sole in soles], general=True)
+    gave_way = set()
+    for k in range(40):
+        q, v = wild_states(model, stance, rng)
+        held = [FEET, FEET[:1], FEET[1:], ()][k % 4]
+        controller.forget()
+        command = controller(0.0, q, v, held)
+        force = np.concatenate([command.forces.get(foot, np.zeros(6)) for foot in FEET])
+        expected = dyn.inverse_dynamics(q, v, command.qdd) - space.jacobian(q).T @ force
+        assert np.abs(expected - command.tau).max() <= 1e-9 * max(1.0, np.abs(force).max(), np.abs(command.qdd).max())
+        assert (np.abs(command.tau[6:]) <= effort[6:]).all()
+        assert not command.tau[:6].any()
+        for sole in soles:
+            if sole.frame in held:
+                assert (sole.cone @ command.forces[sole.frame]).max() <= 1e-6
+        assert command.success == (not command.conflicts)
+        gave_way |= {name.split(" of ")[0] for name in command.conflicts}
+    assert gave_way == {"velocity or position limit", "contact"}
 
 
 def test_contacts_are_detected_with_hysteresis():

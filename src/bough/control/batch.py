@@ -218,7 +218,8 @@ class BatchProgram:
         self.layout, self.model, self.like, self.on_gpu = layout, tasks.model, like, is_on_gpu(like)
         self.levels = [(np.r_[level.rows], level.weight) for level in levels]
         self.task_rows = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in self.levels)]).astype(int)
-        self.motors = np.setdiff1d(np.flatnonzero(self.model.actuated), layout.limited)  # without a torque limit
+        # without a torque limit
+        self.motors = np.setdiff1d(np.arange(self.model.nv), np.r_[layout.limited, layout.loose])
         self.scale = bounds.widths()
         rows = list(self._rows(*self._patterns(matrices, aims)))
         blocks, order, numbers = laid_out(rows)

@@ -67,7 +67,8 @@ def minimise_in_cones(P: FloatArray, c: FloatArray, s: Constraints, cones: ConeS
     joined[np.arange(len(held)), nv + held], joined[:, n:] = 1.0, -cones.M[held]
     box = np.eye(n)
     low, high = np.isfinite(s.lower), np.isfinite(s.upper)
-    below, ends = np.concatenate([s.G, box[high], -box[low]]), np.concatenate([s.h, s.upper[high], -s.lower[low]])
+    G, h = s.below
+    below, ends = np.concatenate([G, box[high], -box[low]]), np.concatenate([h, s.upper[high], -s.lower[low]])
     # s = (friction g_z, g_x, g_y) for each point
     cone = np.zeros((3 * points, n + 3 * points))
     for k, mu in enumerate(cones.friction):

@@ -15,6 +15,7 @@ from bough.types import FloatArray
 
 WITHIN = 1.0 - 1e-9  # of the torque limits: rounding does not carry torques beyond them
 ROUNDING = 1e-11  # relative
+PRESSED = 1e-7  # N or N m, by which forces may leave their cones
 
 
 class Layout:
@@ -45,9 +46,10 @@ class Layout:
         if exact:
             self.cone, names = self.cone[:0], []
         joint, nv = bounds.names, model.nv
-        self.nv, self.loose, self.limited = nv, np.flatnonzero(~model.actuated), bounds.limited
+        self.nv, self.loose, self.limited = nv, bounds.loose, bounds.limited
         self.effort = WITHIN * model.limits.effort[self.limited]
         self._zero, self._low = np.zeros(len(self.cone)), np.full(nv + len(self.rows), -np.inf)
+        self._none = self._zero - np.inf
         self._high = np.concatenate([np.full(nv, np.inf), self.most])
         self._A = np.zeros((len(self.loose) + len(self.rows), nv + len(self.rows)))
         self._costs: dict[float, FloatArray] = {}
@@ -74,12 +76,20 @@ class Layout:
         lower[: self.nv], upper[: self.nv] = bounds
         b = np.concatenate([-C[self.loose], need])
         return Constraints(
-            A, b, self.cone, self._zero, lower, upper, (self.equal_names, self.below_names, self.variable_names)
+            A,
+            b,
+            self.cone,
+            self._zero - np.inf,
+            self._zero,
+            lower,
+            upper,
+            (self.equal_names, self.below_names, self.variable_names),
         )
 
     def violation(self, x: FloatArray, s: Constraints) -> float:
         """The largest violation of a constraint at x."""
-        gaps = (np.abs(s.A @ x - s.b), s.G @ x - s.h, x - s.upper, s.lower - x)
+        below = s.G @ x
+        gaps = (np.abs(s.A @ x - s.b), below - s.high, s.low - below, x - s.upper, s.lower - x)
         return max(0.0, *(float(gap.max(initial=0.0)) for gap in gaps))
 
     def within(self, tau: FloatArray) -> bool:
@@ -90,6 +100,25 @@ class Layout:
         """tau without what rounding and the tolerance of a solver carry beyond the limits."""
         tau[self.limited] = np.clip(tau[self.limited], -self.effort, self.effort)
         return tau
+
+    def pressed(self, x: FloatArray) -> FloatArray:
+        """x with forces in their cones, out of which the tolerance of a solver carries some by a little.
+
+        Where there is friction, a greater normal force puts them back; where there is none, sides are left out.
+        """
+        if not ((self.cone @ x) > PRESSED).any():
+            return x
+        x = x.copy()
+        for contact, part in zip(self.contacts, self.parts, strict=True):
+            cone, f = contact.cone, x[self.nv + part.start : self.nv + part.stop]
+            outside = (cone @ f).clip(0.0) if len(cone) else np.zeros(0)
+            if not outside.any():
+                continue
+            normal = -cone[:, 2]
+            f[2] += (outside / np.where(normal > 0.0, normal, np.inf)).max()
+            if (outside[normal <= 0.0] > 0.0).any():  # without friction
+                f[:2], f[5:] = 0.0, 0.0
+        return x
 
     def moved(self, x: FloatArray, tau: FloatArray, s: Constraints, D: FloatArray, C: FloatArray) -> FloatArray:
         """x with the accelerations and loop forces that tau and its contact forces give: D x + C = tau to rounding."""
@@ -105,12 +134,14 @@ class Layout:
 
     def with_torques(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
         """The same constraints with torque limits, if they are not there yet."""
-        if s.names[1][: len(self.torque_names)] == self.torque_names:
+        if self.has_torques(s):
             return s
-        some, load = D[self.limited], C[self.limited]
-        G = np.concatenate([some, -some, s.G])
-        h = np.concatenate([self.effort - load, self.effort + load, s.h])
-        return s._replace(G=G, h=h, names=(s.names[0], (*self.torque_names * 2, *s.names[1]), s.names[2]))
+        load = C[self.limited]
+        return s.with_rows(D[self.limited], -self.effort - load, self.effort - load, self.torque_names)
+
+    def has_torques(self, s: Constraints) -> bool:
+        """Whether torque limits are there."""
+        return bool(set(self.torque_names) <= set(s.names[1]))
 
     def with_all(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
         """The same constraints with torque limits, and with pyramids for the cones that they are without."""
@@ -118,8 +149,8 @@ class Layout:
         if self.pyramids is None:
             return s
         G, names = self.pyramids
-        h = np.concatenate([s.h, np.zeros(len(G))])
-        return s._replace(G=np.concatenate([s.G, G]), h=h, names=(s.names[0], (*s.names[1], *names), s.names[2]))
+        zero = np.zeros(len(G))
+        return s.with_rows(G, zero - np.inf, zero, names)
 
     def cost(self, joints: float, forces: float) -> FloatArray:
         """A fresh P with these numbers on its diagonal."""
@@ -136,7 +167,4 @@ class Layout:
         """The same constraints, and rows J keep the acceleration that qdd gives them, up to `band`."""
         rows = np.concatenate([J, np.zeros((len(J), len(s.lower) - len(qdd)))], axis=1)
         reached = J @ qdd
-        G = np.concatenate([s.G, rows, -rows])
-        h = np.concatenate([s.h, reached + band, band - reached])
-        above = ("a task of higher priority",) * (2 * len(J))
-        return s._replace(G=G, h=h, names=(s.names[0], (*s.names[1], *above), s.names[2]))
+        return s.with_rows(rows, reached - band, reached + band, ("a task of higher priority",) * len(J))

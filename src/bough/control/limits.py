@@ -61,7 +61,9 @@ class AccelerationBounds:
         self._speed, self._slow, self._rate = self.speed[self.v], -self.speed[self.v], 1.0 / horizon
         self._slowest, self._often = -self.speed, 1.0 / dt
         self._lower, self._upper = self.lower * self._rate, self.upper * self._rate
-        self.limited = np.flatnonzero(np.isfinite(limits.effort) & model.actuated)
+        # a motor without any torque drives nothing
+        self.loose = np.flatnonzero(~model.actuated | (limits.effort == 0.0))
+        self.limited = np.setdiff1d(np.flatnonzero(np.isfinite(limits.effort)), self.loose)
         self.names = joints_of_freedoms(model)
 
     def widths(self) -> FloatArray:

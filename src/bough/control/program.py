@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -15,21 +15,37 @@ SOLVERS = ("daqp", "piqp", "proxqp", "quadprog")  # the fastest first, as measur
 CONFLICT = 1e-5  # relative: what gives way by more is named
 BOUND, ROW = 1e1, 1e3  # prices of what gives way, beside tasks of weight 1
 SMALL = 1e-4  # price of all variables there, without which solvers cycle
-FAR, EQUALITY, INFEASIBLE = 1e30, 5, -1  # in the words of DAQP: no bound, both bounds at once, and a status
+EQUALITY, INFEASIBLE = 5, -1  # in the words of DAQP: both bounds at once, and a status
 PROXIMAL = 1e-6  # regularisation by proximal points, where it cycles without
-CLOSE, EXACT = 1e-6, 1e-10  # how far it may break constraints, in its units; the second makes degenerate programs cycle
+CLOSE, NEAR, EXACT = (
+    1e-6,
+    1e-8,
+    1e-10,
+)  # how far it may break constraints, in its units; the last makes degenerate programs cycle
 
 
 class Constraints(NamedTuple):
-    """Rows A x = b and G x <= h, each with a name, and lower <= x <= upper."""
+    """Rows A x = b and low <= G x <= high, each with a name, and lower <= x <= upper."""
 
     A: FloatArray
     b: FloatArray
     G: FloatArray
-    h: FloatArray
+    low: FloatArray
+    high: FloatArray
     lower: FloatArray
     upper: FloatArray
     names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # of rows of A, of rows of G, of x
+
+    @property
+    def below(self) -> tuple[FloatArray, FloatArray]:
+        """The same rows of G with one side each, G x <= h."""
+        some = np.isfinite(self.low)
+        return np.concatenate([self.G, -self.G[some]]), np.concatenate([self.high, -self.low[some]])
+
+    def with_rows(self, G: FloatArray, low: FloatArray, high: FloatArray, names: tuple[str, ...]) -> Constraints:
+        """The same and rows low <= G x <= high."""
+        below, lows, highs = (np.concatenate(x) for x in ((self.G, G), (self.low, low), (self.high, high)))
+        return self._replace(G=below, low=lows, high=highs, names=(self.names[0], self.names[1] + names, self.names[2]))
 
 
 def chosen_solver(wanted: str | None) -> str:
@@ -51,7 +67,7 @@ def minimise(
         return _by_daqp(P, c, s, start, within)
     from qpsolvers import Problem, solve_problem
 
-    problem = Problem(P, c, s.G, s.h, s.A, s.b, s.lower, s.upper)
+    problem = Problem(P, c, *s.below, s.A, s.b, s.lower, s.upper)
     warm = start if solver != "piqp" else None  # which takes no start
     try:
         found = solve_problem(problem, solver=solver, initvals=warm)
@@ -64,9 +80,8 @@ def _by_daqp(
     P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None, within: float
 ) -> FloatArray | None:
     """The same solver without what `qpsolvers` adds to a call, which is a quarter of its time."""
-    box, below = len(s.lower), len(s.h)
-    none, sense = _senses(box, below, len(s.b))
-    upper, lower = np.concatenate([s.upper, s.h, s.b]), np.concatenate([s.lower, none, s.b])
+    upper, lower = np.concatenate([s.upper, s.high, s.b]), np.concatenate([s.lower, s.low, s.b])
+    sense = _senses(len(lower), len(s.b)).copy()
     rows = np.concatenate([s.G, s.A])
     x, _, status, _ = _daqp().solve(P, c, rows, upper, lower, sense.copy(), primal_tol=within, primal_start=start)
     if status < INFEASIBLE:  # it cycles
@@ -75,14 +90,14 @@ def _by_daqp(
 
 
 @cache
+def _senses(rows: int, equal: int) -> Any:
+    """What DAQP is told of bounds and rows."""
+    return np.where(np.arange(rows) < rows - equal, 0, EQUALITY).astype(np.int32)
+
+
+@cache
 def _daqp() -> Any:
     return import_module("daqp")
-
-
-@lru_cache
-def _senses(box: int, below: int, equal: int) -> tuple[FloatArray, Any]:
-    """No lower bounds for rows G, and what DAQP is told of each bound and row."""
-    return np.full(below, -FAR), np.concatenate([np.zeros(box + below, np.int32), np.full(equal, EQUALITY, np.int32)])
 
 
 def softened(
@@ -94,26 +109,28 @@ def softened(
     rows `equal` of A at `ROW` times it. All other constraints are hard.
     """
     n, hard = len(c), np.setdiff1d(np.arange(len(s.b)), equal)
-    low, high = np.flatnonzero(np.isfinite(s.lower[:soft])), np.flatnonzero(np.isfinite(s.upper[:soft]))
     wide = np.zeros((n + soft, n + soft))
     wide[:n, :n] = P + ROW * s.A[equal].T @ s.A[equal] + SMALL * np.eye(n)
     wide[n:, n:] = BOUND * np.eye(soft)
+    rows = np.zeros((len(s.G) + soft, n + soft))  # lower <= x - t <= upper
+    rows[: len(s.G), :n] = s.G
+    rows[len(s.G) :, :soft], rows[len(s.G) :, n:] = np.eye(soft), -np.eye(soft)
+    A, free = np.zeros((len(hard), n + soft)), np.full(soft, np.inf)
+    A[:, :n] = s.A[hard]
+    ends = [np.concatenate(x) for x in ((s.low, s.lower[:soft]), (s.high, s.upper[:soft]))]
+    box = [np.concatenate(x) for x in ((-free, s.lower[soft:], -free), (free, s.upper[soft:], free))]
     cost = np.concatenate([c - ROW * s.A[equal].T @ s.b[equal], np.zeros(soft)])
-    box = np.hstack([np.eye(soft, n), -np.eye(soft)])  # x - t <= upper, -x - t <= -lower
-    rows = np.concatenate(
-        [np.pad(s.G, ((0, 0), (0, soft))), box[high], np.hstack([-np.eye(soft, n), -np.eye(soft)])[low]]
-    )
-    lower, upper = np.r_[s.lower, np.zeros(soft)], np.r_[s.upper, np.full(soft, np.inf)]
-    lower[:soft], upper[:soft] = -np.inf, np.inf
-    ends = np.concatenate([s.h, s.upper[high], -s.lower[low]])
     # solvers have tolerances that know no units: in units of `scale`, all numbers are near 1
-    scale = max(1.0, float(np.abs(ends).max(initial=0.0)), float(np.abs(s.b).max(initial=0.0)))
-    A, b = np.pad(s.A[hard], ((0, 0), (0, soft))), s.b[hard] / scale
-    whole = Constraints(A, b, rows, ends / scale, lower / scale, upper / scale, ((), (), ()))
-    found = minimise(wide, cost / scale, whole, solver, None, EXACT)
+    scale = max(1.0, *(float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in (*ends, s.b)))
+    low, high, lower, upper = (x / scale for x in (*ends, *box))
+    whole = Constraints(A, s.b[hard] / scale, rows, low, high, lower, upper, ((), (), ()))
+    for within in (EXACT, NEAR, CLOSE):
+        found = minimise(wide, cost / scale, whole, solver, None, within)
+        if found is not None:
+            break
     if found is None:
         return None, ()
-    x, given = scale * found[:n], scale * found[n:]
+    x, given = scale * found[:n], scale * np.abs(found[n:])
     gap = np.abs(s.A[equal] @ x - s.b[equal])
     names = [s.names[2][k] for k in np.flatnonzero(given > CONFLICT * np.maximum(1.0, np.abs(x[:soft])))]
     names += [s.names[0][equal[k]] for k in np.flatnonzero(gap > CONFLICT * np.maximum(1.0, np.abs(s.b[equal])))]

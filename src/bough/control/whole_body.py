@@ -312,6 +312,8 @@ class WholeBody:
         if x is None:
             raise UnsolvedError(f"the solver {self.solver!r} found neither an answer nor a conflict: try another")
         tau[layout.loose] = 0.0
+        if conflicts or len(self._levels) > 1:  # where solvers are less exact
+            x = layout.pressed(x)
         x = layout.moved(x, tau, limits, D, C)
         nv, slices = self.model.nv, self.tasks.slices
         errors, left = {name: error[rows] for name, rows in slices.items()}, need - J @ x[:nv]
