@@ -91,3 +91,24 @@ def test_no_other_solver_betters_a_priority(make):
             assert second < 1e-3, k
     assert missed >= outside // 3
     assert elsewhere <= outside // 50
+
+
+@pytest.mark.native("takes long")
+def test_a_pose_out_of_reach_is_at_a_minimum():
+    """SLSQP finds nothing nearer from the answer, position and orientation together, within the limits."""
+    arm = panda()
+    reference, rng = Reference(arm, "panda_hand"), np.random.default_rng(15)
+    T = np.array([reference.random(rng) for _ in range(40)])
+    T[:, :3, 3] *= rng.uniform(1.5, 4.0, (40, 1))
+    found = bough.ik.solve(arm, {"panda_hand": T})
+    assert np.count_nonzero(found.success) < 10
+    bounds = list(zip(reference.lower, reference.upper, strict=True))
+
+    def both(q, T):
+        (x, slope), (y, other) = reference.square(q, T[:3, 3]), reference.square(q, T[:3, :3])
+        return x + y, slope + other
+
+    for q, error, target in zip(found.q, found.error, T, strict=True):
+        options = {"ftol": 1e-15, "maxiter": 300}
+        other = minimize(both, q, (target,), "SLSQP", jac=True, bounds=bounds, options=options)
+        assert error < np.sqrt(other.fun) + 1e-6

@@ -22,7 +22,6 @@ from bough.types import FloatArray
 
 STEP = 1e-5  # of central differences, rad or m
 RANK = 1e-5  # singular values of rows, relative to the largest, below which they do not count
-STEPS = 60
 SETTLED = 1e-9  # a motion this short ends the steps
 NEGLIGIBLE = 1e-13  # a change of |W e|^2 that ends them as well, relative to 1 + |W e|^2
 DAMPING, MOST = 1e-3, 1e8  # at first, and where steps end
@@ -48,8 +47,8 @@ class Slopes(NamedTuple):
 class Refinement:
     """Newton steps for one problem, a row of a batch, from near the minimum of its first priority."""
 
-    def __init__(self, hierarchy: Hierarchy, goals: Goals, tolerance: float) -> None:
-        self.hierarchy, self.goals, self.tolerance = hierarchy, goals, tolerance
+    def __init__(self, hierarchy: Hierarchy, goals: Goals, tolerance: float, steps: int) -> None:
+        self.hierarchy, self.goals, self.tolerance, self.steps = hierarchy, goals, tolerance, steps
         self.model, self.limits = hierarchy.model, hierarchy.bounds.limited
 
     def __call__(self, candidates: FloatArray) -> FloatArray:
@@ -68,7 +67,7 @@ class Refinement:
     def _priority(self, k: int, q: FloatArray) -> FloatArray:
         damping, here = DAMPING, self._slopes(q)
         most = [max(x, self.tolerance) + KEPT * (1.0 + x) for x in here.sizes[:k]]
-        for _ in range(STEPS):
+        for _ in range(self.steps):
             if damping > MOST or here.sizes[k] <= self.tolerance:
                 break
             d = self._step(k, q, here, damping)

@@ -15,6 +15,7 @@ from bough.control.ik.objectives import Objective
 from bough.control.ik.problem import Array, Bounds, Goals, Hierarchy
 from bough.control.ik.refine import Refinement
 
+NEWTON = 2  # times as many Newton steps as a start has
 CANDIDATES = 7  # further minima from which Newton steps go down
 PATIENCE = 4  # times as many steps as a start has, for the nearest of those that failed
 POOL = 4096  # starts that are drawn for a wave on a GPU
@@ -49,10 +50,8 @@ class Search:
             self._approach(descent, best.q[rows], goals.of(rows), best, rows)
             if hierarchy.lower:
                 self._in_turn(descent, begin, goals, best, rows)
-                if hierarchy.levels > 1 and not descent.device.is_gpu:
-                    self._refine(descent, goals, best)
-            elif not descent.device.is_gpu:
-                self._settle(descent, goals, best)
+            if not descent.device.is_gpu and (hierarchy.levels > 1 or not hierarchy.lower):
+                self._refine(descent, goals, best)
         return best, tried
 
     def _missed(self, ended: Ended) -> Array:
@@ -77,13 +76,6 @@ class Search:
         ended = descent(q, goals, self.tolerance, PATIENCE * self.most)
         best.merge(rows, descent.measured(ended, goals), self.tolerance)
 
-    def _settle(self, descent: Descent, goals: Goals, best: Ended) -> None:
-        """Descend with damping that stays: at limits, steps that lengthen again and again may go round in circles."""
-        rows = chosen(self._missed(best))
-        if len(rows):
-            given = best.q[rows], goals.of(rows), self.tolerance, PATIENCE * self.most
-            best.merge(rows, descent(*given, floor=best.cost[rows, 0] ** 2), self.tolerance)
-
     def _in_turn(self, descent: Descent, begin: Array, goals: Goals, best: Ended, rows: Array) -> None:
         """Solve the priorities above the last, then all with the errors that those leave as offsets."""
         above = descent.hierarchy.above
@@ -99,15 +91,18 @@ class Search:
         self._approach(descent, ended.q, some._replace(offset=offset), best, rows)
 
     def _refine(self, descent: Descent, goals: Goals, best: Ended) -> None:
-        """Newton steps where some priority is not reached, from the nearest and from other minima."""
+        """Newton steps where some priority is not reached, from the nearest and, with several, from other minima."""
         rows = chosen(self._missed(best))
         if not len(rows):
             return
-        owner = np.repeat(rows, CANDIDATES)
-        start = self._drawn(best.q[owner], np.random.default_rng(self.seed))
-        ended = descent(start, goals.of(owner), self.tolerance, self.most).q.reshape(len(rows), CANDIDATES, -1)
-        candidates = zip(rows, np.concatenate([best.q[rows][:, None], ended], axis=1), strict=True)
-        q = np.array([Refinement(descent.hierarchy, goals.of([r]), self.tolerance)(some) for r, some in candidates])
+        starts = best.q[rows][:, None]
+        if descent.hierarchy.levels > 1:
+            owner = np.repeat(rows, CANDIDATES)
+            drawn = self._drawn(best.q[owner], np.random.default_rng(self.seed))
+            ended = descent(drawn, goals.of(owner), self.tolerance, self.most)
+            starts = np.concatenate([starts, ended.q.reshape(len(rows), CANDIDATES, -1)], axis=1)
+        refined = (Refinement(descent.hierarchy, goals.of([r]), self.tolerance, NEWTON * self.most) for r in rows)
+        q = np.array([refine(some) for refine, some in zip(refined, starts, strict=True)])
         measured = descent.measured(nowhere(q, descent.hierarchy.levels)._replace(q=q), goals.of(rows))
         best.merge(rows, measured, self.tolerance)
 
