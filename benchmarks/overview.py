@@ -25,7 +25,7 @@ LIBRARIES = {  # how labels of their calls begin, and their colours
     "Bough": ("bough", "#d6562b"), "Pinocchio": ("pin.", "#2a7fba"), "MuJoCo": ("mj_", "#33a06f"),
     "CasADi C": ("CasADi", "#8a6bb8"), "Drake": ("drake", "#b08a2e"), "DART": ("dart", "#7a7f87"),
 }  # fmt: skip
-WIDE, PANEL, BAR, LEFT = 880, 178, 9, 44  # pixels
+WIDE, PANEL, BAR, LEFT = 520, 136, 7, 34  # pixels: wide enough for a laptop, narrow enough for a phone
 
 
 class Cell(NamedTuple):
@@ -82,10 +82,10 @@ def charts(results: Path) -> str:
     """The same as SVG: a panel for each function, times over that of Bough, on a linear scale."""
     found = list(cells(results))
     shown = [name for name in LIBRARIES if any(name in cell.seconds for cell in found)]
-    drawn, high = [], 34
+    drawn, high = [], 30
     for k, name in enumerate(shown):
-        drawn.append(f"<rect x='{LEFT + 120 * k}' y='10' width='11' height='11' rx='2' fill='{LIBRARIES[name][1]}'/>")
-        drawn.append(f"<text x='{LEFT + 16 + 120 * k}' y='20'>{escape(name)}</text>")
+        drawn.append(f"<rect x='{LEFT + 112 * k}' y='10' width='11' height='11' rx='2' fill='{LIBRARIES[name][1]}'/>")
+        drawn.append(f"<text x='{LEFT + 16 + 112 * k}' y='20'>{escape(name)}</text>")
     for function in FUNCTIONS.values():
         own = [cell for cell in found if cell.function == function]
         if own:
@@ -98,11 +98,11 @@ def charts(results: Path) -> str:
 def _panel(function: str, own: list[Cell], top: int) -> list[str]:
     """Bars of one function: as high as the time of a library over Bough's."""
     most = max(t / cell.seconds["Bough"] for cell in own for t in cell.seconds.values())
-    room, floor = PANEL - 66, top + PANEL - 28
-    step = next(s for s in (1, 2, 5, 10, 20, 50) if most / s <= 5)
-    drawn = [f"<text x='{LEFT}' y='{top + 20}' font-size='14' font-weight='600'>{escape(function)}</text>"]
+    height, floor = PANEL - 52, top + PANEL - 26
+    step = next(s for s in (1, 2, 5, 10, 20, 50) if most / s <= 4)
+    drawn = [f"<text x='{LEFT}' y='{top + 14}' font-size='13' font-weight='600'>{escape(function)}</text>"]
     for tick in range(0, int(most) + 1, step):
-        y = floor - room * tick / most
+        y = floor - height * tick / most
         drawn.append(
             f"<line x1='{LEFT}' x2='{WIDE - 8}' y1='{y:.1f}' y2='{y:.1f}' stroke='#9aa3ad' stroke-opacity='0.35'/>"
         )
@@ -110,11 +110,13 @@ def _panel(function: str, own: list[Cell], top: int) -> list[str]:
     each = (WIDE - LEFT - 8) / len(own)
     for k, cell in enumerate(own):
         middle = LEFT + each * (k + 0.5)
-        drawn.append(f"<text x='{middle:.1f}' y='{floor + 16}' text-anchor='middle'>{escape(cell.robot)}</text>")
+        drawn.append(
+            f"<text x='{middle:.1f}' y='{floor + 16}' text-anchor='middle' font-size='11'>{escape(cell.robot)}</text>"
+        )
         start = middle - (BAR + 2) * len(cell.seconds)
         for place, (name, seconds) in enumerate(cell.seconds.items()):
             ratio = seconds / cell.seconds["Bough"]
-            x, size = start + 2 * (BAR + 2) * place, room * ratio / most
+            x, size = start + 2 * (BAR + 2) * place, height * ratio / most
             words = f"<title>{escape(name)} {1e6 * seconds:.3g} us</title>"
             drawn.append(f"<rect x='{x:.1f}' y='{floor - size:.1f}' width='{2 * BAR}' height='{size:.1f}' rx='2' "
                          f"fill='{LIBRARIES[name][1]}'>{words}</rect>")  # fmt: skip

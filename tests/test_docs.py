@@ -112,6 +112,12 @@ def test_examples_are_left_out_for_nothing_but_large_packages():
     assert packages - known - TESTED_WITH == set()
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if with_python(p)], ids=lambda p: p.name)
+def test_code_fits_a_laptop(page):
+    """A window of 1,366 pixels shows 88 characters of a block beside the contents."""
+    assert [line for code in with_python(page) for line in code.splitlines() if len(line) > 88] == []
+
+
 def test_the_arm_of_the_docs_is_that_of_the_examples():
     assert (ROOT / "examples" / "arm.urdf").read_text() in (ROOT / "docs" / "tutorials" / "index.md").read_text()
 
@@ -244,7 +250,7 @@ def test_the_pages_of_the_reference_have_every_package(tmp_path):
         assert f"automodule:: bough.{package}" in (tmp_path / f"{package}.md").read_text()
         assert f"\n{package}\n" in (tmp_path / "index.md").read_text()
     front = (tmp_path / "index.md").read_text()
-    assert all(f"`bough.{name}`" in front for name in bough._HOMES)
+    assert all(f"`bough.{name} <bough." in front for name in bough._HOMES)  # each a link
     assert all(f"## bough.{name}:" in (tmp_path / "bridges.md").read_text() for name in bough._BRIDGES)
 
 

@@ -84,18 +84,27 @@ def front(packages: list[str]) -> str:
         "Every public name, by package. What most users need is also an attribute of `bough`.",
         "",
     ]
-    lines += ["| name | what it is |", "| --- | --- |"]
+    lines += [":::{container} names", "", "| name | what it is |", "| --- | --- |"]
     for name, home in sorted((*bough._HOMES.items(), *bough._INNER.items())):
-        lines.append(f"| `bough.{name}` | [{first(name, home)}]({home.split('.')[1]}.md) |")
-    lines += ["", "```{toctree}", ":maxdepth: 1", "", *packages, "bridges", "```", ""]
+        package = home.split(".")[1]
+        target = home if name in bough._INNER else f"bough.{package}.{name}"
+        lines.append(f"| {{py:obj}}`bough.{name} <{target}>` | {first(name, home)} |")
+    lines += ["", "| package | what it is for |", "| --- | --- |"]
+    lines += [f"| [bough.{package}]({package}.md) | {sentence(getattr(bough, package))} |" for package in packages]
+    lines += ["| [bridges](bridges.md) | CasADi, Gymnasium, JAX, PyTorch and SymPy |", "", ":::", ""]
+    lines += ["```{toctree}", ":hidden:", "", *packages, "bridges", "```", ""]
     return "\n".join(lines)
 
 
 def first(name: str, home: str) -> str:
     """The first sentence about a name."""
     module = import_module(home)
-    found = getattr(module, name, module) if home not in bough._INNER.values() else module
-    return " ".join((found.__doc__ or name).split("\n\n")[0].split()).split(". ")[0].rstrip(".").replace("|", "\\|")
+    return sentence(getattr(module, name, module) if home not in bough._INNER.values() else module)
+
+
+def sentence(found: Any) -> str:
+    """The first sentence of a docstring, for a cell of a table."""
+    return " ".join((found.__doc__ or "").split("\n\n")[0].split()).split(". ")[0].rstrip(".").replace("|", "\\|")
 
 
 def bridges() -> str:

@@ -1,4 +1,4 @@
-"""Arguments that do not fit: when a public function fails, its annotations say which argument it was.
+"""Errors of arguments: when a public function fails, its annotations tell which argument was wrong.
 
 Belongs here: comparing what was given with what a signature says, after a call has failed; nothing is looked at while
 all goes well. Does not belong here: what only a model or a task can know (shapes, names, physics), which is checked

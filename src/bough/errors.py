@@ -63,7 +63,7 @@ def unknown_option(sentence: str, name: object, known: abc.Iterable[str]) -> Opt
 
 
 class BoughError(Exception):
-    """Any error that Bough raises on purpose; its sentence is never longer than a screen, whatever was given.
+    """The base class of all errors that Bough raises; a message is never longer than a screen.
 
     `rows` are the rows of a batch that it is about, where it is about some.
     """

@@ -1,4 +1,4 @@
-"""What signatures say: the quantities that kernels pass to each other, and the words that options take.
+"""Types of signatures: the quantities that kernels pass to each other, and the values of options.
 
 A `Scalar` is a float, a symbol of a graph or a number of compiled code: kernels do not know which. Small quantities are
 tuples of scalars, angular part first; larger ones are arrays, one row for each body or degree of freedom.

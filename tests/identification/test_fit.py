@@ -152,7 +152,7 @@ def test_what_is_refused(tmp_path):
         identify(model, q, v, qdd, q, drive=("backlash",))
     with pytest.raises(bough.BoughError, match="noise must be positive"):
         identify(model, q, v, qdd, q, noise=0.0)
-    with pytest.raises(bough.BoughError, match=r"noise must be positive, one number or one for each freedom \(3\)"):
+    with pytest.raises(bough.BoughError, match=r"noise must be positive, one number or one for each DoF \(3\)"):
         identify(model, q, v, qdd, q, noise=[1.0, 1.0])
     with pytest.raises(bough.BoughError, match=r"q must have shape \(samples, 3\), got \(0, 3\)"):
         identify(model, q[:0], v[:0], qdd[:0], tau[:0])

@@ -207,7 +207,7 @@ def test_chains_of_mimics_end_at_one_leader() -> None:
     [
         (("ghost", 1, 0), "joint 'f' mimics 'ghost': the model has no moving joint 'ghost'"),
         (("f", 1, 0), "in a circle: 'f'"),
-        (("ball", 1, 0), "'ball', spherical, has not one freedom"),
+        (("ball", 1, 0), "'ball', spherical, has not one DoF"),
         (("hinge", np.inf, 0), "must be finite"),
         ("hinge", r"mimic is \(joint, ratio, offset\)"),
     ],

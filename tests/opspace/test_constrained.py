@@ -304,7 +304,7 @@ def test_the_cheaper_route_is_taken_and_both_agree():
         assert plan.choice == min(plan.total, key=plan.total.get)
         assert "factor" in str(plan)
         q, v, tau = state(model, 0)
-        one = found._given[np.dtype(np.float64)]
+        one = found._settings[np.dtype(np.float64)]
         ways = [w._replace(routine=w.routine.without("damping")) for w in found._routes.by_name.values()]
         (a, f, _), (b, g, _) = (way.bind(found.tasks).call(q, v, tau, one[0], one[2]) for way in ways)
         np.testing.assert_allclose(a, b, atol=1e-8 * np.abs(a).max())

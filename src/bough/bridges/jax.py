@@ -168,8 +168,8 @@ def _rate_transpose(weights: Any, *arrays: Any, name: str) -> list[Any]:
     found = registered(name)
     here, directions = arrays[: len(found.inputs)], arrays[len(found.inputs) :]
     gradients = _value.bind(*here, *map(ad.instantiate_zeros, weights), name=found.vjp.name)
-    wanted = [g if ad.is_undefined_primal(d) else None for g, d in zip(gradients, directions, strict=True)]
-    return [None] * len(here) + wanted
+    tangents = [g if ad.is_undefined_primal(d) else None for g, d in zip(gradients, directions, strict=True)]
+    return [None] * len(here) + tangents
 
 
 ad.primitive_jvps[_value] = partial(_jvp, _value, registered)

@@ -316,9 +316,9 @@ class LayoutMap:
             raise ShapeError(f"{name} has shape {y.shape}, {other} has {x.shape}: expected equal batches")
         return x
 
-    def _compare(self, expected: FloatArray, given: FloatArray, what: str) -> None:
+    def _compare(self, expected: FloatArray, actual: FloatArray, what: str) -> None:
         """Refuse coordinates of followers and fixed joints that are not where the model has them."""
-        off = np.abs(expected - given) > self.tolerance * (1.0 + np.abs(given))
+        off = np.abs(expected - actual) > self.tolerance * (1.0 + np.abs(actual))
         for p in self.pairs:
             if p.tie is not None and off[..., getattr(p.there, what)].any():
                 law = f"{p.tie.ratio:g} {p.tie.leader} + {p.tie.offset:g}"

@@ -80,7 +80,7 @@ OPTIONS = ("method", "frame", "reference", "forces")  # what a function may be a
 
 @written_out
 class Dynamics:
-    """The dynamics of a model: rigid bodies, joints, rotor inertias, gravity and external forces, and nothing else.
+    """The dynamics of a model: rigid bodies, joints, rotor inertias, gravity and external forces.
 
     It is frictionless: joint damping, dry friction, springs, limits, actuators and contacts of the model are left out
     (`bough.simulate` adds them; the two steps in time say which of them they take). It is of the tree alone:

@@ -34,7 +34,7 @@ def count(
     tasks: Sequence[Any] = (),
     inputs: Sequence[str] = (),
 ) -> OperationCount:
-    """Operations of a function of `Dynamics`, everything from q included: mul, add, div, sqrt, sincos.
+    """Count the operations of a function of `Dynamics`, everything from q included: mul, add, div, sqrt, sincos.
 
     Options are those of the function, with the same defaults; `method` is "aba" or "crba" for forward_dynamics. With
     `tasks`, the function is "inverse_inertia" of `OperationalSpace`, by one of its methods. `inputs` names

@@ -1,4 +1,4 @@
-"""Masses and friction from measurements: which numbers can be seen, and what they are.
+"""Identification: masses, inertias and friction from measured motions.
 
 Belongs here: the measurements as linear equations, base parameters, fits that stay physical, corrected files.
 Does not belong here: the regressor itself (`dynamics`), simulation of measurements (`simulate`).

@@ -46,7 +46,7 @@ class BaseParameters(NamedTuple):
 def base_parameters(
     model: Model, *, drive: tuple[str, ...] = (), samples: int | None = None, seed: int = 0
 ) -> BaseParameters:
-    """What forces at random states of the model depend on; `drive` as in `identify`.
+    """The base parameters of a model: the combinations on which joint forces depend; `drive` as in `identify`.
 
     >>> print(bough.base_parameters(bough.zoo.arm(3)))
     """

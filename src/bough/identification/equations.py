@@ -1,4 +1,4 @@
-"""Measurements as linear equations: tau = Y pi + armature qdd + damping v + friction sign(v), one row a freedom.
+"""Measurements as linear equations: tau = Y pi + armature qdd + damping v + friction sign(v), one row a DoF.
 
 All rows are kept as a triangular factor, [W y] = Q [R z], so that any number of them costs no more memory than one.
 """
@@ -32,7 +32,7 @@ class Equations(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Measured states, (samples, n) each; `weight` (nv,) is one over the noise of each freedom's force."""
+    """Measured states, (samples, n) each; `weight` (nv,) is one over the noise of each DoF's force."""
 
     q: FloatArray
     v: FloatArray
@@ -42,7 +42,7 @@ class Samples(NamedTuple):
 
 
 def names_of(model: Model, drive: tuple[str, ...]) -> tuple[str, ...]:
-    """The name of each unknown: body.number, or freedom.term."""
+    """The name of each unknown: body.number, or dof.term."""
     inertias = [f"{body}.{number}" for body in model.body_names for number in NUMBERS]
     return (*inertias, *(f"{dof}.{term}" for term in drive for dof in model.dof_names))
 
@@ -50,11 +50,11 @@ def names_of(model: Model, drive: tuple[str, ...]) -> tuple[str, ...]:
 def check_drive(drive: Sequence[str]) -> tuple[str, ...]:
     if isinstance(drive, str):
         raise OptionError(f"drive is a tuple of names, got the word {drive!r}; write ({drive!r},)")
-    given = tuple(drive)
-    for name in given:
+    names = tuple(drive)
+    for name in names:
         if name not in DRIVE:
             raise unknown_option(f"no term of a drive is called {name!r}", name, DRIVE)
-    return tuple(name for name in DRIVE if name in given)
+    return tuple(name for name in DRIVE if name in names)
 
 
 def check_samples(model: Model, measured: tuple[npt.ArrayLike, ...], noise: npt.ArrayLike | None) -> Samples:
@@ -73,7 +73,7 @@ def check_samples(model: Model, measured: tuple[npt.ArrayLike, ...], noise: npt.
         raise ShapeError(f"identify: q, v, qdd and tau have {', '.join(str(len(x)) for x in found)} rows")
     spread = real_array("identify: noise", 1.0 if noise is None else noise)
     if spread.shape not in ((), (model.nv,)) or not (np.isfinite(spread) & (spread > 0.0)).all():
-        raise ShapeError(f"identify: noise must be positive, one number or one for each freedom ({model.nv})")
+        raise ShapeError(f"identify: noise must be positive, one number or one for each DoF ({model.nv})")
     q, v, qdd, tau = found
     return Samples(q, v, qdd, tau, 1.0 / np.broadcast_to(spread, (model.nv,)))
 

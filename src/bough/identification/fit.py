@@ -24,10 +24,10 @@ SMALLEST_TERM = 1e-3  # what a term of a drive that the model lacks is thought t
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """What was found. `model` has it all; numbers that cannot be seen stay near those of the model that was given."""
+    """The identified parameters, in `model`; those the data does not determine stay near the prior model."""
 
     model: Model
-    names: tuple[str, ...]  # of all unknowns: body.number, freedom.term
+    names: tuple[str, ...]  # of all unknowns: body.number, dof.term
     values: FloatArray
     standard_errors: FloatArray  # of each unknown alone; infinite where only a combination of it with others is seen
     residual: float  # root mean square of what is left, in units of `noise`
@@ -54,11 +54,11 @@ def identify(
     prior: float = 1e-3,
     method: Method = "divergence",
 ) -> Identification:
-    """Inertias of all bodies, and terms of the drives, from measured states (samples, n) and joint forces.
+    """Identify inertias of all bodies, and terms of the drives, from measured states (samples, n) and joint forces.
 
-    tau = inverse dynamics + armature qdd + damping v + friction sign(v), of which `drive` names those that are sought.
+    tau = inverse dynamics + armature qdd + damping v + friction sign(v), of which `drive` names those to identify.
     Every result is physical: positive masses, inertias of real bodies, no negative friction. `noise`, one number or one
-    for each freedom, is the standard deviation of tau. `prior` is the weight of the model that is given (see
+    for each DoF, is the standard deviation of tau. `prior` is the weight of the prior model (see
     `consistent`): enough to hold what the measurements do not show. `method` is "divergence", Newton's method inside
     the cone, or "lmi", a semidefinite program whose results may lie on its edge (bodies as thin as a rod), by cvxpy.
     """

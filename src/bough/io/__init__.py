@@ -38,7 +38,7 @@ def load(
     closures: Closures = (),
     package_paths: PackagePaths = (),
 ) -> Model:
-    """The model in a URDF or MJCF file (or in XML text); what is read and dropped is in its `notes`.
+    """Load the model of a URDF or MJCF file, or of XML text; its `notes` name what is not used.
 
     Also zoo:NAME?n=30&seed=1 (or zoo:NAME:30:1), and robot:NAME of the package robot_descriptions, as on the command
     line.
@@ -51,7 +51,7 @@ def load(
 
     `mimic`: mimic joints are tied to their leaders, or "independent". `weld`: joints to be fixed at zero, or a
     dictionary of joints and the positions (q of the joint) they are fixed at; joints that mimic them follow.
-    `equality`: of MJCF, joint equalities are mimic joints, connects and welds are `closures` of the model, held
+    `equality`: of MJCF, joint equalities are mimic joints, connects and welds are `closures` of the model, kept
     rigidly; a file with others is refused. With "drop" none but mimic joints are kept. A URDF may have them, too:
     <constraint name type="connect" or "weld"><link1 link xyz rpy/><link2 link xyz rpy/></constraint>. `closures` adds
     more, each a dictionary of arguments of `Builder.add_closure`: a list, or a JSON file with one. `check`: refuse also

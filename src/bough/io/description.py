@@ -44,7 +44,7 @@ class FrameArguments(NamedTuple):
 
 
 class ClosureArguments(NamedTuple):
-    """What a file closes or ties beyond a tree: two frames, held together as `bough.model.LoopClosure` says.
+    """What a file closes or ties beyond a tree: two frames, joined as `bough.model.LoopClosure` says.
 
     Other kinds ("joint", "tendon", "flex") have no frames: models do not know them, and `load` refuses.
     """

@@ -20,7 +20,7 @@ SEVERITIES = ("error", "warning", "note")
 
 @explained
 def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions]) -> list[Finding]:
-    """Everything that is suspicious in a URDF or MJCF file (or in a model), worst first; an empty list is a clean bill.
+    """List what is wrong or suspicious in a URDF or MJCF file, or in a model, worst first; empty if nothing is.
 
     Takes the options of `load`. Errors are what keeps `load` from reading the file with these options: there is one if
     and only if `load` raises. Warnings are probably mistakes; notes are facts worth knowing (what was dropped, what a

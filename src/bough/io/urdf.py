@@ -1,4 +1,4 @@
-"""URDF into a description, with the standard library. Geometry is never looked at: dynamics needs no meshes."""
+"""URDF into a description, with the standard library. Geometry is not read: dynamics needs no meshes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bough.spatial import rpy_matrix
 from bough.types import FloatArray
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
-WANTED = {1: "a number", 3: "three numbers"}
+EXPECTED = {1: "a number", 3: "three numbers"}
 
 
 def scalar(element: Element | None, attribute: str, default: float, where: str, *, largest: float = LARGEST) -> float:
@@ -49,7 +49,7 @@ def _numbers(
     values = tuple(float(word) for word in words if NUMBER.fullmatch(word))
     if len(values) != len(words) or len(values) != len(default) or not all(map(math.isfinite, values)):
         got = f"{attribute}={short(text)!r}"
-        raise FileFormatError(f"{where}: <{element.tag}> has {got}; expected {WANTED[len(default)]}, finite")
+        raise FileFormatError(f"{where}: <{element.tag}> has {got}; expected {EXPECTED[len(default)]}, finite")
     if max(map(abs, values)) > largest:
         got = f"{attribute}={short(text)!r}"
         raise FileFormatError(f"{where}: <{element.tag}> has {got}; expected at most {largest:g} in SI units")

@@ -21,7 +21,7 @@ Weld: TypeAlias = Collection[str] | Mapping[str, npt.ArrayLike | None]
 def welded(description: Description, weld: Weld, *, followers: bool = True) -> Description:
     """The same mechanism with these joints, and (with `followers`) those that mimic them, fixed at a position."""
     joints = {joint_name(body): body for body in description.bodies}
-    fixed = {name: _position(joints[name], value) for name, value in _asked(weld, joints).items()}
+    fixed = {name: _position(joints[name], value) for name, value in _positions(weld, joints).items()}
     more = followers and bool(fixed)
     while more:
         tied = {name: body.get("mimic") for name, body in joints.items() if name not in fixed}
@@ -33,22 +33,22 @@ def welded(description: Description, weld: Weld, *, followers: bool = True) -> D
     return description._replace(bodies=bodies)
 
 
-def _asked(weld: Weld, joints: Mapping[str, BodyArguments]) -> dict[str, npt.ArrayLike]:
+def _positions(weld: Weld, joints: Mapping[str, BodyArguments]) -> dict[str, npt.ArrayLike]:
     """Joint names with positions; without one, where q is zero (fixed joints stand there already)."""
-    given: object = weld
-    if isinstance(given, str) or not isinstance(given, Collection):
-        example = [short(given)] if isinstance(given, str) else ["elbow"]
+    joints_named: object = weld
+    if isinstance(joints_named, str) or not isinstance(joints_named, Collection):
+        example = [short(joints_named)] if isinstance(joints_named, str) else ["elbow"]
         raise ModelError(
             f"weld is a list of joint names, or a dictionary of names and positions; got {short(repr(weld))}; "
             f"write weld={example}"
         )
-    for name in given:
+    for name in joints_named:
         if not isinstance(name, str) or name not in joints:
             raise UnknownNameError("weld: " + unknown("joint", str(name), tuple(joints)))
-    asked = dict(weld) if isinstance(weld, Mapping) else dict.fromkeys(weld)
-    kinds = {name: JOINTS[joints[name]["joint"]] for name in asked}
+    places = dict(weld) if isinstance(weld, Mapping) else dict.fromkeys(weld)
+    kinds = {name: JOINTS[joints[name]["joint"]] for name in places}
     neutral = {name: [x for kind in found for x in PRIMITIVES[kind].neutral] for name, found in kinds.items()}
-    return {name: neutral[name] if q is None else q for name, q in asked.items() if q is not None or neutral[name]}
+    return {name: neutral[name] if q is None else q for name, q in places.items() if q is not None or neutral[name]}
 
 
 def _position(body: BodyArguments, value: npt.ArrayLike) -> list[float]:
@@ -61,8 +61,8 @@ def _position(body: BodyArguments, value: npt.ArrayLike) -> list[float]:
     except (TypeError, ValueError):
         q = np.empty(0)
     if q.shape != (size,) or not np.isfinite(q).all():
-        wanted = "a finite number" if size == 1 else f"{size} finite numbers (its q)"
-        raise ModelError(f"weld: the {body['joint']} joint {name!r} needs {wanted}, got {short(repr(value))}")
+        expected = "a finite number" if size == 1 else f"{size} finite numbers (its q)"
+        raise ModelError(f"weld: the {body['joint']} joint {name!r} needs {expected}, got {short(repr(value))}")
     if body["joint"] in ("spherical", "floating") and not 1e-6 < np.linalg.norm(q[-4:]) < 1e6:
         raise ModelError(f"weld: the position of {name!r} ends in a quaternion x y z w, got {q[-4:].tolist()}")
     return q.tolist()

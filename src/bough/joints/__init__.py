@@ -5,7 +5,7 @@ belong here: how a model is built (`model`), and algorithms, which never ask for
 
 | file | what it holds |
 | --- | --- |
-| turn, slide, planar, ball, free | a primitive each: axes, q, four kernels, moves, words of files, layouts abroad |
+| turn, slide, planar, ball, free | a primitive each: axes, q, four kernels, moves, words of files, foreign layouts |
 | primitive | what a primitive is, its layouts in other engines, and `register` |
 | table | the primitives, the joint types made of them, and the kernels that choose between them |
 | walks | how a quantity goes over the screws between a body and its parent |

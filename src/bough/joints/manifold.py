@@ -33,7 +33,7 @@ def neutral(m: Mechanism, nq: int) -> FloatArray:
 
 
 def at_rest(m: Mechanism, neutral: FloatArray, rest: FloatArray) -> FloatArray:
-    """(nq,) joints of one freedom where their springs rest (nv,), all others as they are; tied ones share a q."""
+    """(nq,) joints of one DoF where their springs rest (nv,), all others as they are; tied ones share a q."""
     q, one = neutral.copy(), m.kind <= LAST_SCREW
     q[m.q_index[one]] = rest[m.v_index[m.dof[:-1][one]]]
     return q

@@ -18,7 +18,7 @@ from bough.types import Rotation, Rows, Scalar, Vector
 def quaternion_rotation(x: Scalar, y: Scalar, z: Scalar, w: Scalar, one: Scalar) -> Rotation:
     """The rotation of a quaternion of any length but zero, row by row.
 
-    Where squares overflow, 0 times infinity makes NaN of it: nobody takes it for the identity.
+    Where squares overflow, 0 times infinity makes NaN of it: it is not taken for the identity.
     """
     x2, y2, z2 = x * x, y * y, z * z
     square = x2 + y2 + z2 + w * w

@@ -49,13 +49,13 @@ def fetch_joint(m: Mechanism, q: Rows, i: int) -> None:
 
 @kernel
 def fetch_freedom(m: Mechanism, x: Rows, k: int) -> None:
-    """The same of a freedom in a vector such as v or tau."""
+    """The same of a DoF in a vector such as v or tau."""
     ahead(x, m.v_index[min(k + SOON, len(m.v_index) - 1)])
 
 
 @kernel
 def joint_motion(m: Mechanism, q: Rows, X: Rows) -> None:
-    """Fill X: (cos, sin, d) of each joint's screw, or the placement (R, p) of a joint of several freedoms."""
+    """Fill X: (cos, sin, d) of each joint's screw, or the placement (R, p) of a joint of several DoF."""
     for i in range(len(m.parent)):
         fetch_joint(m, q, i)
         move_joint(m, q, i, X)
@@ -148,7 +148,7 @@ def origin_in_parent(m: Mechanism, X: Rows, i: int) -> Vector:
 
 @kernel
 def along(m: Mechanism, k: int, f: Force) -> Scalar:
-    """S_k' f: the part of a force (or motion) that degree of freedom k feels."""
+    """S_k' f: the part of a force (or motion) along degree of freedom k."""
     axis = m.axis[k]
     if axis == 2:
         return f[2] + m.pitch[k] * f[5]

@@ -48,7 +48,7 @@ def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanis
     axes = _axes()
     expansion = tree.sorted().expanded(np.count_nonzero(axes >= 0, axis=1)[kind])
     several = len(expansion.node) > len(parent)
-    # where every joint has one freedom, nothing is repeated, and a million are not copied
+    # where every joint has one DoF, nothing is repeated, and a million are not copied
     body = expansion.node if several else slice(None)
     place = np.arange(len(expansion.node)) - expansion.first[body] if several else 0
     theta = layout.offset[:, 0] + np.where(kind == TURN, lasting.shift, 0.0)

@@ -48,7 +48,7 @@ class _Seat(NamedTuple):
 
 @explained
 class Builder:
-    """Adds bodies one by one and builds a `Model`.
+    """Build a `Model` body by body.
 
     With `check=False` it takes bodies that are not physical but harmless (principal moments that break the triangle
     inequality, an inertia without a mass, a lower limit above the upper, a negative moment that those of the bodies
@@ -96,7 +96,7 @@ class Builder:
         mimic = (joint, ratio, offset); and, each one number or one for every degree of freedom, damping (N m s or
         N s/m), dry friction (N m or N), stiffness (N m or N/m) of a spring that rests at `rest` (rad or m, 0 by
         default; a spherical joint has one stiffness and rests at the identity, planar and floating joints take none),
-        and actuated (True or False; by default all but the freedoms of a floating or spherical joint on the world).
+        and actuated (True or False; by default all but the DoF of a floating or spherical joint on the world).
         """
         joint_name = options.get("joint_name", name)
         self._check_names(name, parent, joint_name)
@@ -225,7 +225,7 @@ class Builder:
     def build(self, mimic: Mimic = "honour") -> Model:
         """Merge welds, tie mimic joints to their leaders, expand joints into primitives, and lay the frames.
 
-        `mimic="independent"` gives every mimic joint a freedom of its own. O(n log n); about 20 us per body.
+        `mimic="independent"` gives every mimic joint a DoF of its own. O(n log n); about 20 us per body.
         """
         if mimic not in ("honour", "independent"):
             raise unknown_option(f"there is no way {mimic!r} to build mimic joints", mimic, ("honour", "independent"))

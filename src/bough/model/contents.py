@@ -24,7 +24,7 @@ class Joint(NamedTuple):
 
 
 class Numbered(Sequence[str]):
-    """Names with a number each, which are made when they are asked for: `first`, then word0, word1, ... up to n."""
+    """Names with a number each, which are made when they are read: `first`, then word0, word1, ... up to n."""
 
     def __init__(self, word: str, n: int, *first: str) -> None:
         self.word, self.n, self.first = word, n, first
@@ -56,7 +56,7 @@ class Numbered(Sequence[str]):
 
 
 class Joints(Sequence[Joint]):
-    """The joints of a model, kept as columns: a `Joint` is made when it is asked for, so a million are cheap."""
+    """The joints of a model, kept as columns: a `Joint` is made when it is read, so a million are cheap."""
 
     def __init__(
         self, names: Sequence[str], bodies: Sequence[str], types: tuple[str, ...], q: IntArray, v: IntArray
@@ -144,7 +144,7 @@ def unknown(what: str, name: Any, known: tuple[str, ...]) -> str:
 
 
 def place_of(what: str, name: Any, names: Sequence[str], numbers: Callable[[], Mapping[str, int]]) -> int:
-    """The place of a name among others, whose numbers are asked for if they must; one that is not there is refused."""
+    """The place of a name among others, whose numbers are read only where needed; an unknown name is refused."""
     found = None
     if isinstance(name, str):
         found = names.place(name) if isinstance(names, Numbered) else numbers().get(name)

@@ -26,7 +26,7 @@ def parents_of_dofs(m: Mechanism) -> IntArray:
 
 
 def parents_in_order_of_v(m: Mechanism) -> IntArray:
-    """The same with freedoms numbered as in v."""
+    """The same with DoF numbered as in v."""
     parent = parents_of_dofs(m)
     user = np.empty(len(parent), np.int64)
     user[m.v_index] = np.where(parent >= 0, m.v_index[np.maximum(parent, 0)], -1)
@@ -109,12 +109,12 @@ def find_ties(moving: list[Body]) -> dict[int, Tie]:
 
 
 def _first(body: Body, by_joint: dict[str, int], moving: list[Body]) -> Tie:
-    name, given = body.joint_name, body.options["mimic"]
+    name, mimic = body.joint_name, body.options["mimic"]
     try:
-        leader, ratio, offset = given
+        leader, ratio, offset = mimic
         ratio, offset = float(ratio), float(offset)
     except (TypeError, ValueError):
-        raise ModelError(f"joint {name!r}: mimic is (joint, ratio, offset), got {given!r}") from None
+        raise ModelError(f"joint {name!r}: mimic is (joint, ratio, offset), got {mimic!r}") from None
     if not np.isfinite([ratio, offset]).all():
         raise ModelError(f"joint {name!r}: mimic ratio and offset must be finite, got {ratio} and {offset}")
     if leader not in by_joint:
@@ -123,7 +123,7 @@ def _first(body: Body, by_joint: dict[str, int], moving: list[Body]) -> Tie:
         raise UnknownNameError(f"joint {name!r} mimics {leader!r}: {hint} {remedy}")
     for b in (body, moving[by_joint[leader]]):
         if JOINTS[b.joint] not in (("turn",), ("slide",)):
-            raise ModelError(f"joint {name!r} mimics {leader!r}: {b.joint_name!r}, {b.joint}, has not one freedom")
+            raise ModelError(f"joint {name!r} mimics {leader!r}: {b.joint_name!r}, {b.joint}, has not one DoF")
     return Tie(by_joint[leader], ratio, offset)
 
 

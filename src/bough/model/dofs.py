@@ -1,6 +1,6 @@
 """What is known of each degree of freedom besides its inertia: limits, passive forces, and whether a motor drives it.
 
-A mimic joint has no degree of freedom of its own: its leader feels what it does. With x_f = ratio x + offset, a rate v
+A mimic joint has no degree of freedom of its own: its forces act on its leader. With x_f = ratio x + offset, a rate v
 of the leader is ratio v of the follower, and a force f on the follower is ratio f on the leader.
 """
 
@@ -47,7 +47,7 @@ def limits_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> JointLim
     """Limits of the independent joints; `v` is (n, 2), where the DoFs of each moving body start and stop.
 
     Positions and rates at which a mimic joint reaches its own limits are limits of its leader, unless they leave it no
-    room. Its effort is not: what its leader's motor exerts is not all felt by it (see `limits_left_out`).
+    range. Its effort is not: it gets only a part of what its leader's motor exerts (see `limits_left_out`).
     """
     nv = int(v.max())
     columns = {"lower": np.full(nv, -np.inf)} | {key: np.full(nv, np.inf) for key in ("upper", "velocity", "effort")}
@@ -100,8 +100,8 @@ def passive_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> Passive
     K = sum ratio^2 k that rests at x0 + sum ratio k (rest - offset - ratio x0) / K, whatever x0 is: here the leader's.
     """
     damping, friction, stiffness, rest, pull = np.zeros((5, int(v.max())))
-    given = [k for k, body in enumerate(moving) if body.options.keys() & {*PASSIVE, "rest"}]
-    for k in sorted(given, key=ties.__contains__):  # leaders first: followers pull at where they rest
+    sprung = [k for k, body in enumerate(moving) if body.options.keys() & {*PASSIVE, "rest"}]
+    for k in sorted(sprung, key=ties.__contains__):  # leaders first: followers pull at where they rest
         body, part = moving[k], slice(*v[k].tolist())
         ratio, offset = (ties[k].ratio, ties[k].offset) if k in ties else (1.0, 0.0)
         damping[part] += ratio**2 * _numbers(body, "damping")
@@ -115,7 +115,7 @@ def passive_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> Passive
 
 
 def actuated_of(moving: list[Body], parents: list[int], v: IntArray, ties: dict[int, Tie]) -> BoolArray:
-    """Whether a motor drives each DoF: as given, else all but those of a floating or spherical base.
+    """Whether a motor drives each DoF: by default all but those of a floating or spherical base.
 
     A motor on a mimic joint drives its leader.
     """
@@ -134,23 +134,23 @@ def actuated_of(moving: list[Body], parents: list[int], v: IntArray, ties: dict[
 def _numbers(body: Body, key: str) -> FloatArray:
     """One finite number for each degree of freedom of the body's joint."""
     value = body.options.get(key)
-    given = np.zeros(1) if value is None else _array(value, float)
+    array = np.zeros(1) if value is None else _array(value, float)
     n = body.dofs
-    if given is None or given.dtype.kind != "f" or not _fits(given, n) or not all(map(math.isfinite, given.ravel())):
+    if array is None or array.dtype.kind != "f" or not _fits(array, n) or not all(map(math.isfinite, array.ravel())):
         each = f" or {n}, one for each degree of freedom" if n > 1 else ""
         raise ModelError(f"body {body.name!r}: {key} must be a number{each}, and finite, got {value!r}")
-    return np.broadcast_to(given.ravel(), (n,))
+    return np.broadcast_to(array.ravel(), (n,))
 
 
 def _flags(body: Body) -> BoolArray:
     value, n = body.options["actuated"], body.dofs
     if value is None:
         return np.ones(n, bool)
-    given = _array(value, None)
-    if given is None or given.dtype != bool or not _fits(given, n):
+    array = _array(value, None)
+    if array is None or array.dtype != bool or not _fits(array, n):
         each = f" or {n} of them" if n > 1 else ""
         raise ModelError(f"body {body.name!r}: actuated must be True or False{each}, got {value!r}")
-    return np.broadcast_to(given.ravel(), (n,))
+    return np.broadcast_to(array.ravel(), (n,))
 
 
 def _array(value: Any, dtype: Any) -> Any:
@@ -163,5 +163,5 @@ def _array(value: Any, dtype: Any) -> Any:
         return None
 
 
-def _fits(given: Any, n: int) -> bool:
-    return given.ndim == 0 or given.shape in ((1,), (n,))
+def _fits(array: Any, n: int) -> bool:
+    return array.ndim == 0 or array.shape in ((1,), (n,))

@@ -38,8 +38,8 @@ def sizes_of(model: Model) -> dict[str, int]:
 def digest(model: Model) -> str:
     """Of all numbers, names and closures; notes and visuals are left out."""
     found = hashlib.sha256()
-    of_freedoms = (*model.limits, *model.passive, model.actuated)
-    for array in (*model.mechanism[:OWN_FIELDS], *of_freedoms, *model.frames[1:], model.joints.q, model.joints.v):
+    of_dofs = (*model.limits, *model.passive, model.actuated)
+    for array in (*model.mechanism[:OWN_FIELDS], *of_dofs, *model.frames[1:], model.joints.q, model.joints.v):
         found.update(str((array.dtype.str, array.shape)).encode())
         found.update(np.ascontiguousarray(array).data)
     names = [*model.joints.names, *model.joints.bodies, *model.joints.types, *model.frame_names]
@@ -77,7 +77,7 @@ def summary(model: Model) -> str:
 
 
 def _passive(model: Model) -> str:
-    """How many freedoms have damping, friction, springs or no motor: nothing for a model without them."""
+    """How many DoF have damping, friction, springs or no motor: nothing for a model without them."""
     counts = {
         "damped": np.count_nonzero(model.damping), "with friction": np.count_nonzero(model.friction),
         "sprung": np.count_nonzero(model.stiffness), "not actuated": np.count_nonzero(~model.actuated),

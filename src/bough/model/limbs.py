@@ -1,4 +1,4 @@
-"""Limbs that are alike: subtrees of one shape below one body, marked so that traced code treats them side by side."""
+"""Identical limbs: subtrees of one shape below one body, marked so that traced code treats them side by side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDING = (0.0, 1.0, -1.0)
 
 
 def find_limbs(m: Mechanism) -> tuple[list[Limb], list[int]]:
-    """For each body its limb, and its place there: bodies of the same place in different limbs are twins."""
+    """For each body its limb, and its place there: bodies of the same place in different limbs correspond."""
     shapes = _shapes(m)
     siblings = Counter((int(p), s) for p, s in zip(m.parent, shapes, strict=True))
     limb: list[Limb] = []
@@ -38,7 +38,7 @@ def find_limbs(m: Mechanism) -> tuple[list[Limb], list[int]]:
 
 
 def identical_limbs(m: Mechanism) -> list[tuple[int, int]]:
-    """(how many, joints of each) for every kind of limbs that are alike and hang on one body of the trunk."""
+    """(how many, joints of each) for every kind of identical limbs on one body of the trunk."""
     found: Counter[tuple[int, int]] = Counter(path[0][0] for path in find_limbs(m)[0] if path)
     kinds: dict[int, list[int]] = defaultdict(list)
     for (kind, _), joints in found.items():
@@ -52,8 +52,8 @@ def _shapes(m: Mechanism) -> list[int]:
     shape = [0] * len(m.parent)
     children: list[list[int]] = [[] for _ in m.parent]
     for i in range(len(m.parent) - 1, -1, -1):
-        freedoms = slice(m.dof[i], m.dof[i + 1])
-        moving = tuple(zip(m.axis[freedoms].tolist(), (m.pitch[freedoms] != 0.0).tolist(), strict=True))
+        dofs = slice(m.dof[i], m.dof[i + 1])
+        moving = tuple(zip(m.axis[dofs].tolist(), (m.pitch[dofs] != 0.0).tolist(), strict=True))
         own = (int(m.kind[i]), bool(m.fixed_kind[i] == PLACED), moving)
         shape[i] = known.setdefault((own, *sorted(children[i])), len(known))
         if m.parent[i] >= 0:
@@ -62,7 +62,7 @@ def _shapes(m: Mechanism) -> list[int]:
 
 
 def mark_limbs(constants: Sequence[Any]) -> Twins | None:
-    """The constants of a kernel, a mechanism first, with the limbs' numbers marked; None where no limb has a twin.
+    """The constants of a kernel, a mechanism first, with the limbs' numbers marked; None without identical limbs.
 
     Other groups may hold numbers of bodies, too: arrays with a row for each entry of their column `body`.
     """
@@ -70,13 +70,13 @@ def mark_limbs(constants: Sequence[Any]) -> Twins | None:
     limb, place = find_limbs(m)
     if not any(limb):
         return None
-    twins: dict[int, list[int]] = defaultdict(list)
+    alike: dict[int, list[int]] = defaultdict(list)
     for i in range(len(limb)):
         if limb[i]:
-            twins[place[i]].append(i)
+            alike[place[i]].append(i)
     fixed_kind = np.array(m.fixed_kind)
     marked = {name: getattr(m, name).astype(object, order="C") for name in OF_BODIES + OF_DOFS}
-    for same, bodies in twins.items():
+    for same, bodies in alike.items():
         fixed_kind[bodies] = fixed_kind[bodies].max()  # the more general screw
         limbs = [limb[i] for i in bodies]
         for name in OF_BODIES:

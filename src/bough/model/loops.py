@@ -29,7 +29,7 @@ FREED: dict[str, tuple[int, ...]] = {
 
 
 class LoopClosure(NamedTuple):
-    """Two frames on different bodies and how they are held together: see the table of kinds above."""
+    """Two frames on different bodies and how they are joined: see the table of kinds above."""
 
     name: str
     kind: ClosureKind

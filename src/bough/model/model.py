@@ -54,7 +54,7 @@ class Model:
     mechanism: Mechanism
     limits: JointLimits
     passive: Passive
-    actuated: BoolArray  # (nv,) whether a motor drives the freedom
+    actuated: BoolArray  # (nv,) whether a motor drives the DoF
     couplings: tuple[Coupling, ...] = ()
     notes: tuple[str, ...] = field(default=())  # what a reader dropped or found suspicious
     closures: tuple[LoopClosure, ...] = ()  # loops beyond the tree, which tree algorithms leave out

@@ -85,12 +85,12 @@ def inertias(model: Model) -> FloatArray:
     return frozen(laid[:, TO_USER])
 
 
-def laid_inertias(model: Model, given: FloatArray) -> FloatArray:
+def laid_inertias(model: Model, inertias: FloatArray) -> FloatArray:
     """The kernels' inertias (N, 10) for those of the user's bodies."""
     body, R, p = body_frames(model)
     inertia = np.array(model.mechanism.inertia)
     back = -np.einsum("nji,nj->ni", R, p)
-    inertia[body] = laid_inertia(given[:, TO_KERNEL], R.transpose(0, 2, 1), back)
+    inertia[body] = laid_inertia(inertias[:, TO_KERNEL], R.transpose(0, 2, 1), back)
     return inertia
 
 
@@ -155,12 +155,12 @@ def joint_frames(model: Model) -> JointFrames:
     return JointFrames(first, up, down, now)
 
 
-def check_shape(given: Any, shape: tuple[int, ...], what: str) -> FloatArray:
+def check_shape(value: Any, shape: tuple[int, ...], what: str) -> FloatArray:
     """The numbers as an array of that shape, all finite."""
     try:
-        if np.iscomplexobj(given):
+        if np.iscomplexobj(value):
             raise TypeError
-        array = np.array(given, float)
+        array = np.array(value, float)
     except (TypeError, ValueError):
         raise ShapeError(f"{what} must be numbers of shape {shape}") from None
     if array.shape != shape:
@@ -170,16 +170,16 @@ def check_shape(given: Any, shape: tuple[int, ...], what: str) -> FloatArray:
     return array
 
 
-def check_physical(given: FloatArray, names: Sequence[str], where: str) -> None:
-    """Refuse, by the name of its body, an inertia that no rigid body has; `given` is (joints, 10)."""
-    mass = given[:, 0]
-    moments = np.linalg.eigvalsh(about_com(given[:, TO_KERNEL]))
+def check_physical(inertias: FloatArray, names: Sequence[str], where: str) -> None:
+    """Refuse, by the name of its body, an inertia that no rigid body has; `inertias` is (joints, 10)."""
+    mass = inertias[:, 0]
+    moments = np.linalg.eigvalsh(about_com(inertias[:, TO_KERNEL]))
     # what the subtraction loses grows with the distance of the centre of mass
-    lost = 1e-12 * (given[:, 1:4] ** 2).sum(axis=1) / np.where(mass != 0.0, mass, 1.0)
+    lost = 1e-12 * (inertias[:, 1:4] ** 2).sum(axis=1) / np.where(mass != 0.0, mass, 1.0)
     floor = lost + MICRON_SQUARED * mass + ROUNDING * np.abs(moments[:, 2])
     wrong = [
         (mass < 0.0, "its mass is negative"),
-        ((mass == 0.0) & (given[:, 1:] != 0.0).any(axis=1), "it has moments but no mass"),
+        ((mass == 0.0) & (inertias[:, 1:] != 0.0).any(axis=1), "it has moments but no mass"),
         (moments[:, 0] < -floor, "its moments about the centre of mass are not all positive"),
         (moments[:, 0] + moments[:, 1] < moments[:, 2] * (1.0 - TRIANGLE) - floor,
          "its largest principal moment exceeds the sum of the others"),
@@ -194,10 +194,10 @@ def check_physical(given: FloatArray, names: Sequence[str], where: str) -> None:
             )
 
 
-def standard(given: FloatArray) -> list[tuple[float, FloatArray, FloatArray]]:
+def standard(inertias: FloatArray) -> list[tuple[float, FloatArray, FloatArray]]:
     """(mass, centre of mass, inertia about it) of each row of ten numbers."""
-    mass, J = given[:, 0], about_com(given[:, TO_KERNEL])
-    com = given[:, 1:4] / np.where(mass != 0.0, mass, 1.0)[:, None]
+    mass, J = inertias[:, 0], about_com(inertias[:, TO_KERNEL])
+    com = inertias[:, 1:4] / np.where(mass != 0.0, mass, 1.0)[:, None]
     return [(float(m), c, I) for m, c, I in zip(mass, com, J, strict=True)]
 
 

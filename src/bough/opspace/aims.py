@@ -44,7 +44,7 @@ class AimSet:
 
     @property
     def size(self) -> int:
-        """How many rows of targets there are; at least one, which nobody reads if it is the only one."""
+        """How many rows of targets there are; at least one, which is not read if it is the only one."""
         return max(1, len(self.placed))
 
     @cached_property
@@ -53,8 +53,8 @@ class AimSet:
         slices, aims = self.tasks.slices, [aim for _, aim in self.placed]
         rows = [np.arange(slices[task.name].start, slices[task.name].stop) for task, _ in self.placed]
         joints = [(r, s.dof) for r, row in enumerate(self.tasks.rows) for s in row if s.kind == JOINT]
-        wanted = {r for task in self.jointed for r in range(slices[task.name].start, slices[task.name].stop)}
-        joints = [(r, k) for r, k in joints if r in wanted]
+        chosen = {r for task in self.jointed for r in range(slices[task.name].start, slices[task.name].stop)}
+        joints = [(r, k) for r, k in joints if r in chosen]
         return Aims(
             kind=np.array([a.kind for a in aims], np.int64),
             of_aim=np.cumsum([0, *map(len, rows)]).astype(np.int64),
@@ -71,17 +71,19 @@ class AimSet:
             joint_dof=np.array([k for _, k in joints], np.int64),
         )
 
-    def targets(self, given: Mapping[str, Any], posture: FloatArray, like: Any = None) -> tuple[FloatArray, FloatArray]:
+    def targets(
+        self, targets: Mapping[str, Any], posture: FloatArray, like: Any = None
+    ) -> tuple[FloatArray, FloatArray]:
         """(batch, aims, 12) and (batch, nq) from a target for each task, by name; the batch may be 1.
 
         Joints that no task names have the coordinates of `posture`. With `like`, an array on a GPU, both are there, and
         only shapes are checked.
         """
-        one = self._one_placement_each(given) if like is None else None
+        one = self._one_placement_each(targets) if like is None else None
         if one is not None:
             return one, posture[None].copy()
-        placements = [self._placements(task, aim, given[task.name], like) for task, aim in self.placed]
-        joints = [(task, self._coordinates(task, given[task.name], like)) for task in self.jointed]
+        placements = [self._placements(task, aim, targets[task.name], like) for task, aim in self.placed]
+        joints = [(task, self._coordinates(task, targets[task.name], like)) for task in self.jointed]
         batch = common_batch({t.name: len(x) for (t, _), x in zip(self.placed, placements, strict=True)}
                        | {t.name: len(x) for t, x in joints})  # fmt: skip
         target = full((batch, self.size, 12), 0.0, like)
@@ -92,14 +94,14 @@ class AimSet:
             self._put(task, x, goal)
         return target, goal
 
-    def target(self, name: str, given: Any, goal: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def target(self, name: str, target: Any, goal: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(12,) of a task that aims at a placement; `goal` (nq,) with the coordinates that one of joints aims at."""
         for task, aim in self.placed:
             if task.name == name:
-                return self._placements(task, aim, given)[0], goal
+                return self._placements(task, aim, target)[0], goal
         task = next(task for task in self.jointed if task.name == name)
         whole = goal[None].copy()
-        self._put(task, self._coordinates(task, given), whole)
+        self._put(task, self._coordinates(task, target), whole)
         return np.zeros(12), whole[0]
 
     def _put(self, task: Task, x: FloatArray, goal: FloatArray) -> None:
@@ -114,13 +116,13 @@ class AimSet:
             return (task.joint,)
         return getattr(task, "joints", ()) or self.model.joint_names
 
-    def alone(self, given: Mapping[str, Any]) -> bool:
+    def alone(self, targets: Mapping[str, Any]) -> bool:
         """Whether none of the targets is a batch."""
-        return not any(self.is_batch(task, given[task.name]) for task in self.tasks.tasks if task.has_position)
+        return not any(self.is_batch(task, targets[task.name]) for task in self.tasks.tasks if task.has_position)
 
-    def is_batch(self, task: Task, given: Any) -> bool:
-        """Whether a target of a task is one for each row; numbers for a joint of one freedom are as many targets."""
-        shape = np.shape(given)
+    def is_batch(self, task: Task, target: Any) -> bool:
+        """Whether a target of a task is one for each row; numbers for a joint of one DoF are as many targets."""
+        shape = np.shape(target)
         if task not in self.jointed:
             if shape == (3, 3) and self._is_orientation(task.aim(self.model)):
                 return False
@@ -128,10 +130,10 @@ class AimSet:
         one = isinstance(task, JointTask) and self.model.joint(task.joint).q.stop - self.model.joint(task.joint).q.start
         return len(shape) > 1 or (one == 1 and len(shape) == 1 and shape != (1,))
 
-    def usable(self, task: Task, given: Any) -> Any:
+    def usable(self, task: Task, target: Any) -> Any:
         """(batch,) which targets of a task are finite, near enough and placements where they should be."""
-        x = np.atleast_1d(np.asarray(real_array(f"task {task.name!r}: the target", given), float))
-        x = x if self.is_batch(task, given) else x[None]
+        x = np.atleast_1d(np.asarray(real_array(f"task {task.name!r}: the target", target), float))
+        x = x if self.is_batch(task, target) else x[None]
         rows = x.reshape(len(x), math.prod(x.shape[1:]))
         good = np.isfinite(rows).all(axis=1) & (np.abs(rows).max(axis=1, initial=0.0) <= FARTHEST)
         if x.shape[1:] == (4, 4):
@@ -140,11 +142,11 @@ class AimSet:
             good[good] = [are_rotations(R[None]) for R in x[good]]
         return good
 
-    def _one_placement_each(self, given: Mapping[str, Any]) -> FloatArray | None:
+    def _one_placement_each(self, targets: Mapping[str, Any]) -> FloatArray | None:
         """(1, aims, 12) where all targets are placements, sound and none of them a batch; else None."""
         if self.jointed or not self._all_frames:
             return None
-        x = [given[task.name] for task, _ in self.placed]
+        x = [targets[task.name] for task, _ in self.placed]
         if not all(type(T) is np.ndarray and T.shape == (4, 4) and T.dtype == np.float64 for T in x):
             return None
         T = np.array(x)
@@ -156,9 +158,9 @@ class AimSet:
     def _all_frames(self) -> bool:
         return bool(self.placed) and all(aim.kind == FRAME for _, aim in self.placed)
 
-    def _placements(self, task: Task, aim: Aim, given: Any, like: Any = None) -> Any:
+    def _placements(self, task: Task, aim: Aim, target: Any, like: Any = None) -> Any:
         """(batch, 12): R and p; a point has the identity for R, a rotation the origin for p."""
-        x = checked(task.name, given) if like is None else asarray(given, like)
+        x = checked(task.name, target) if like is None else asarray(target, like)
         if x.shape[-2:] == (4, 4) and aim.kind == FRAME and x.ndim <= 3:
             x = x.reshape(-1, 4, 4)
             if like is None and not are_placements(x):
@@ -181,17 +183,17 @@ class AimSet:
             return packed(asarray(np.tile(EYE, (len(p), 1, 1)), x), p)
         if aim.kind == DISTANCE:
             raise ShapeError(f"task {task.name!r}: a target is a number, or a batch of them, got shape {x.shape}")
-        wanted = "a point (3,)" if aim.kind == CENTER else "a placement (4, 4)"
-        wanted = "a placement (4, 4) or a rotation (3, 3)" if self._is_orientation(aim) else wanted
-        raise ShapeError(f"task {task.name!r}: a target is {wanted}, or a batch of them, got shape {x.shape}")
+        expected = "a point (3,)" if aim.kind == CENTER else "a placement (4, 4)"
+        expected = "a placement (4, 4) or a rotation (3, 3)" if self._is_orientation(aim) else expected
+        raise ShapeError(f"task {task.name!r}: a target is {expected}, or a batch of them, got shape {x.shape}")
 
     def _is_orientation(self, aim: Aim) -> bool:
         """Whether an aim measures turns only: a rotation is a target of it."""
         return aim.kind == FRAME and bool(turns(aim).all())
 
-    def _coordinates(self, task: Task, given: Any, like: Any = None) -> Any:
+    def _coordinates(self, task: Task, target: Any, like: Any = None) -> Any:
         """(batch, n): coordinates of one joint, or a whole configuration."""
-        x, model = checked(task.name, given) if like is None else asarray(given, like), self.model
+        x, model = checked(task.name, target) if like is None else asarray(target, like), self.model
         part = model.joint(task.joint).q if isinstance(task, JointTask) else slice(0, model.nq)
         n = part.stop - part.start
         if n == 1 and x.ndim < 2:
@@ -224,9 +226,9 @@ def turns(aim: Aim) -> Any:
     return np.array(aim.matrix)[:, 3:].any(axis=1)
 
 
-def checked(name: str, given: Any) -> FloatArray:
+def checked(name: str, target: Any) -> FloatArray:
     """A target as an array of finite numbers."""
-    x = np.asarray(real_array(f"task {name!r}: the target", given), float)
+    x = np.asarray(real_array(f"task {name!r}: the target", target), float)
     if not np.isfinite(x).all():
         raise NonFiniteError(f"task {name!r}: the target is not finite")
     if np.abs(x).max(initial=0.0) > FARTHEST:

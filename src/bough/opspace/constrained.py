@@ -28,11 +28,11 @@ from bough.opspace.constrained_derivatives import ConstrainedDerivatives, Constr
 from bough.opspace.functions import by_rows
 from bough.opspace.loops import held_constants, held_tasks, with_closures
 from bough.opspace.methods import Prepared
-from bough.opspace.planner import MethodPlan, choose_held, plan_held
+from bough.opspace.planner import MethodPlan, choose_constrained, plan_constrained
 from bough.opspace.space import OperationalSpace
 from bough.opspace.state import apply
 from bough.opspace.status import OK, UNMET, row_by_row
-from bough.opspace.sweeps.held import HELD_BY_FACTOR, HELD_DYNAMICS, IMPACT, Proximal
+from bough.opspace.sweeps.held import CONSTRAINED_BY_FACTOR, CONSTRAINED_DYNAMICS, IMPACT, Proximal
 from bough.opspace.taskset import TaskSet
 from bough.types import FloatArray, IntArray, RealArray
 
@@ -59,16 +59,16 @@ class Impact(NamedTuple):
 
 @explained
 class ConstrainedDynamics:
-    """Forward dynamics of a model whose motion along the rows of `space` is prescribed, and its loops are held.
+    """Forward dynamics of a model whose motion along the rows of `space` is prescribed, and whose loops stay closed.
 
     `space` may be a model whose only constraints are its loops.
     Rows are those of the space's tasks, then those of the model's closures (`tasks.slices` names them), unless the
     space has them already. One compiled call gives accelerations and forces, for one state or a batch, in float64 or
     float32. `proximal` is relative to the mean diagonal of Lambda^-1; rows of full rank are met to rounding after two
     or three `iterations`, of redundant rows the least forces are found, and contradictory rows show in the residual.
-    With `stabilise`, a time in seconds, velocities along held rows decay (rate 2 / stabilise) and with `gap` position
-    errors too (rate squared 1 / stabilise^2), after Baumgarte (1972). Rows are eliminated in one sweep with the bodies
-    (PV), or by the sparse factor of H, whichever takes fewer operations here: see `plan`.
+    With `stabilise`, a time in seconds, velocities along constrained rows decay (rate 2 / stabilise), and with `gap`
+    position errors too (rate squared 1 / stabilise^2), after Baumgarte (1972). Rows are eliminated in one
+    sweep with the bodies (PV), or by the sparse factor of H, whichever takes fewer operations here: see `plan`.
     """
 
     def __init__(
@@ -87,32 +87,32 @@ class ConstrainedDynamics:
         self.tasks, self.dynamics = self.space.tasks, self.space.dynamics
         self.proximal, self.iterations, self.stabilise = proximal, iterations, stabilise
         self._routes = Routes(self.space, iterations)
-        self._given = {t: self._constants(t) for t in PRECISIONS}
+        self._settings = {t: self._constants(t) for t in PRECISIONS}
         self._derived = Derived(self)
 
     def __call__(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
-        gap: npt.ArrayLike | None = None, threads: int | None = None, **given: Any,
+        gap: npt.ArrayLike | None = None, threads: int | None = None, **values: Any,
     ) -> Constrained:  # fmt: skip
         """qdd (nv,) under joint forces tau (nv,), with the rows' acceleration prescribed: zero, or (m,).
 
-        `gap` (m,): how far held rows are from where they belong, as `Task.error` gives it with the opposite sign; it
-        needs `stabilise`. `given` are values of the space's inputs, as in `Dynamics`, here and below.
+        `gap` (m,): position errors of the rows, as `Task.error` gives them with the opposite sign; it
+        needs `stabilise`. `values` of the space's inputs are keywords, as in `Dynamics`, here and below.
         """
         q, v, tau = self.space.inputs(q, v, tau)
-        rest, damping, proximal = self._given[q.dtype]
+        rest, damping, proximal = self._settings[q.dtype]
         plain = gap is None and isinstance(acceleration, float) and acceleration == 0.0
         target = rest if plain else self._target(acceleration, gap, q.dtype)
-        if given:
-            by_rows(self.space.parameters, given)  # refuses unknown ones
-        held = self._held[q.itemsize].call
+        if values:
+            by_rows(self.space.parameters, values)  # refuses unknown ones
+        motion = self._compiled[q.itemsize].call
         more = (target, proximal) if self.stabilise is None else (target, damping, proximal)
-        qdd, force, residual = held(q, v, tau, *more, threads=threads, **given)
+        qdd, force, residual = motion(q, v, tau, *more, threads=threads, **values)
         return Constrained(qdd, force[..., : self.tasks.size], residual[..., 0])
 
     def with_status(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
-        gap: npt.ArrayLike | None = None, threads: int | None = None, **given: Any,
+        gap: npt.ArrayLike | None = None, threads: int | None = None, **values: Any,
     ) -> tuple[Constrained, RealArray]:  # fmt: skip
         """The same and a status for each row: no row of a batch raises for the others.
 
@@ -120,10 +120,10 @@ class ConstrainedDynamics:
         and 4 where rows are not met, as they contradict each other: see `residual`.
         """
         q, v, tau = self.space.inputs(q, v, tau)
-        _, damping, proximal = self._given[q.dtype]
+        _, damping, proximal = self._settings[q.dtype]
         target = self._target(acceleration, gap, q.dtype)
         more = (target, proximal) if self.stabilise is None else (target, damping, proximal)
-        found, status = self._held[q.itemsize].with_status(q, v, tau, *more, threads=threads, **given)
+        found, status = self._compiled[q.itemsize].with_status(q, v, tau, *more, threads=threads, **values)
         qdd, force, residual = found
         unmet = residual[..., 0] > UNMET_SHARE[qdd.dtype.itemsize] * np.maximum(1.0, np.abs(qdd).max(axis=-1))
         status = np.where((status == OK) & unmet, UNMET, status)
@@ -131,7 +131,7 @@ class ConstrainedDynamics:
 
     def derivatives(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
-        gap: npt.ArrayLike | None = None, threads: int | None = None, **given: Any,
+        gap: npt.ArrayLike | None = None, threads: int | None = None, **values: Any,
     ) -> ConstrainedDerivatives:  # fmt: skip
         """The derivatives of qdd and of the constraint forces by q (along velocities), v, tau and `acceleration`.
 
@@ -140,44 +140,44 @@ class ConstrainedDynamics:
         are too large; `gap` is taken as constant, here and below.
         """
         with on_threads(threads):
-            return self._derived.jacobians(Implicit(self, (q, v, tau), (acceleration, gap), given), given)
+            return self._derived.jacobians(Implicit(self, (q, v, tau), (acceleration, gap), values), values)
 
     def jvp(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
         along: Mapping[str, npt.ArrayLike], gap: npt.ArrayLike | None = None, threads: int | None = None,
-        **given: Any,
+        **values: Any,
     ) -> ConstrainedRates:  # fmt: skip
         """The rates of qdd and of the constraint forces as inputs, named as in `vjp`, move along directions."""
         with on_threads(threads):
-            return self._derived.jvp(Implicit(self, (q, v, tau), (acceleration, gap), given), along, given)
+            return self._derived.jvp(Implicit(self, (q, v, tau), (acceleration, gap), values), along, values)
 
     def vjp(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
         qdd: npt.ArrayLike | None = None, force: npt.ArrayLike | None = None, gap: npt.ArrayLike | None = None,
-        threads: int | None = None, **given: Any,
+        threads: int | None = None, **values: Any,
     ) -> dict[str, RealArray]:  # fmt: skip
         """The gradient of sum(qdd * accelerations) + sum(force * forces) by "q", "v", "tau" and "acceleration".
 
         And by the space's inputs. `qdd` (nv,) and `force` (m,) are weights. One solve, far cheaper than `derivatives`.
         """
         with on_threads(threads):
-            return self._derived.vjp(Implicit(self, (q, v, tau), (acceleration, gap), given), (qdd, force), given)
+            return self._derived.vjp(Implicit(self, (q, v, tau), (acceleration, gap), values), (qdd, force), values)
 
     def hvp(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
         along: Mapping[str, npt.ArrayLike], qdd: npt.ArrayLike | None = None, force: npt.ArrayLike | None = None,
-        gap: npt.ArrayLike | None = None, threads: int | None = None, **given: Any,
+        gap: npt.ArrayLike | None = None, threads: int | None = None, **values: Any,
     ) -> dict[str, RealArray]:  # fmt: skip
         """The rate of what `vjp` gives as inputs move along directions: products with second derivatives.
 
         Refused where rows are redundant.
         """
         with on_threads(threads):
-            at = Implicit(self, (q, v, tau), (acceleration, gap), given)
-            return self._derived.hvp(at, (qdd, force), along, given)
+            at = Implicit(self, (q, v, tau), (acceleration, gap), values)
+            return self._derived.hvp(at, (qdd, force), along, values)
 
     def impact(
-        self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0, *, threads: int | None = None, **given: Any
+        self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0, *, threads: int | None = None, **values: Any
     ) -> Impact:
         """The velocity after the rows are caught: J v' = -restitution J v, by impulses along the rows alone.
 
@@ -189,18 +189,18 @@ class ConstrainedDynamics:
             raise TaskError(f"restitution is one number or {self.tasks.size}, got shape {e.shape}")
         if not ((e >= 0.0) & (e <= 1.0)).all():
             raise TaskError(f"restitution is between 0 and 1, got {np.asarray(restitution).tolist()}")
-        rest, _, proximal = self._given[q.dtype]
+        rest, _, proximal = self._settings[q.dtype]
         every = rest.copy()
         every[: self.tasks.size] = e
-        found, impulse, residual = self._impact[q.itemsize].call(q, v, every, proximal, threads=threads, **given)
+        found, impulse, residual = self._impact[q.itemsize].call(q, v, every, proximal, threads=threads, **values)
         return Impact(found, impulse[..., : self.tasks.size], residual[..., 0])
 
-    def free_acceleration(self, q: Any, v: Any, tau: Any, *, threads: int | None = None, **given: Any) -> RealArray:
+    def free_acceleration(self, q: Any, v: Any, tau: Any, *, threads: int | None = None, **values: Any) -> RealArray:
         """The rows' acceleration without constraint forces, (m,)."""
         q, v, tau = self.space.inputs(q, v, tau)
         with on_threads(threads):
-            qdd = self.dynamics.forward_dynamics(q, v, tau, **given)
-            return self.space.drift(q, v, **given) + apply(self.space.jacobian(q, **given), qdd)
+            qdd = self.dynamics.forward_dynamics(q, v, tau, **values)
+            return self.space.drift(q, v, **values) + apply(self.space.jacobian(q, **values), qdd)
 
     def export_c(self, path: str | Path, *, dtype: Any = np.float64, prefix: str | None = None) -> tuple[Path, Path]:
         """Write `constrained_dynamics` and `impact`, with the space's inputs, to a C99 file and a header beside it."""
@@ -224,16 +224,16 @@ class ConstrainedDynamics:
 
     def _target(self, acceleration: Any, gap: Any, dtype: np.dtype[Any]) -> RealArray:
         """Accelerations (m,) or (batch, m) that the rows are to have."""
-        wanted = real_array("acceleration", acceleration).astype(dtype)
+        rows = real_array("acceleration", acceleration).astype(dtype)
         if gap is not None:
             if self.stabilise is None:
                 raise TaskError("a gap is only closed with stabilise=, the time in which it is to vanish")
-            wanted = wanted - np.asarray(gap, dtype) / dtype.type(self.stabilise) ** 2
-        found = np.zeros((*wanted.shape[:-1], self._routes.tasks.size), dtype)
+            rows = rows - np.asarray(gap, dtype) / dtype.type(self.stabilise) ** 2
+        found = np.zeros((*rows.shape[:-1], self._routes.tasks.size), dtype)
         try:
-            found[..., : self.tasks.size] = wanted
+            found[..., : self.tasks.size] = rows
         except ValueError:
-            raise TaskError(f"accelerations of rows have shape ({self.tasks.size},), got {wanted.shape}") from None
+            raise TaskError(f"accelerations of rows have shape ({self.tasks.size},), got {rows.shape}") from None
         return found
 
     # Compiled code
@@ -249,7 +249,7 @@ class ConstrainedDynamics:
         return parameters.given_to(prepared.bind(routes.tasks, routes.general, dtype, parameters=parameters))
 
     @cached_property
-    def _held(self) -> dict[int, CompiledFunction]:
+    def _compiled(self) -> dict[int, CompiledFunction]:
         """The function for each precision, by the bytes of a number."""
         found = {t.itemsize: self._routes.chosen(t) for t in PRECISIONS}
         if self.stabilise is None:
@@ -285,20 +285,21 @@ class Routes:
     def by_name(self) -> dict[str, Prepared]:
         tasks = self.tasks
         constants = (tasks.model.mechanism, tasks.seeds, tasks.slots, tasks.pattern, self.settings)
-        return {"pv": Prepared(HELD_DYNAMICS, constants, tasks.sizes), "factor": self.by_factor(HELD_BY_FACTOR)}
+        sweeps = Prepared(CONSTRAINED_DYNAMICS, constants, tasks.sizes)
+        return {"pv": sweeps, "factor": self.by_factor(CONSTRAINED_BY_FACTOR)}
 
     def plan(self, dtype: npt.DTypeLike) -> MethodPlan:
         """What both cost, and which is taken."""
-        return plan_held(self.by_name, self.tasks, dtype)
+        return plan_constrained(self.by_name, self.tasks, dtype)
 
     def chosen(self, dtype: npt.DTypeLike) -> Prepared:
         """The one that costs less; in single precision always the sweeps, which lose fewer digits."""
-        return self.by_name[self.only or choose_held(self.by_name, self.tasks, dtype)]
+        return self.by_name[self.only or choose_constrained(self.by_name, self.tasks, dtype)]
 
 
 # Inverse dynamics under constraints: which motors and which rows carry a motion, where many choices would do.
 #
-# H qdd + C = S' tau + J' f: freedoms without a motor ask r_u = J_u' f of the constraints, and motors give the rest,
+# H qdd + C = S' tau + J' f: DoF without a motor need r_u = J_u' f from the constraints, and motors give the rest,
 # tau = r_a - J_a' f. Of all f that satisfy the first, the one that makes tau' W tau + f' F f least is chosen
 # (Featherstone 2008, section 8.6, for loops; weights as in Righetti et al. 2013 for contacts).
 
@@ -313,17 +314,17 @@ class ConstrainedInverse(NamedTuple):
     tau: FloatArray  # (nv,), zero where there is no motor
     force: FloatArray  # (m,) constraint forces, in the rows of the tasks
     residual: Any  # () norm of the joint forces that neither motors nor constraints can give
-    violation: Any  # () norm of the acceleration along held rows, which are to have none
+    violation: Any  # () norm of the acceleration along constrained rows, which are to have none
 
 
 @explained
 class ConstrainedInverseDynamics:
-    """Joint torques and constraint forces of a model whose rows of `space` are held, and its loops closed.
+    """Joint torques and constraint forces of a model whose rows of `space` are constrained, and its loops closed.
 
     `space` may be a model whose only constraints are its loops.
-    `torque_weights` (nv,) and `force_weights` (m,), or numbers, say what is dear; equal weights give the least norm.
-    With all weight on torques (the default, but for a millionth) motors do as little as they can; with all on forces
-    constraints do. A motion that no choice can give shows in `residual`, one that breaks constraints in `violation`.
+    `torque_weights` (nv,) and `force_weights` (m,), or numbers, set the relative cost; equal weights give the least
+    norm. The default puts all weight but a millionth on torques, which are then as small as they can be. An infeasible
+    motion has a nonzero `residual`, and one that breaks constraints a nonzero `violation`.
     """
 
     def __init__(
@@ -341,17 +342,17 @@ class ConstrainedInverseDynamics:
         self.force_weights = _weights(force_weights, self.tasks.size, "force_weights")
 
     def __call__(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None, **given: Any
+        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None, **values: Any
     ) -> ConstrainedInverse:
         """The forces under which (q, v) accelerates by qdd (nv,), or for a batch of all three.
 
-        `given` are values of the space's inputs, as in `Dynamics`.
+        `values` of the space's inputs are keywords, as in `Dynamics`.
         """
         with on_threads(threads):
-            return self._forces(*self.space.inputs(q, v, qdd), **given)
+            return self._forces(*self.space.inputs(q, v, qdd), **values)
 
     def with_status(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None, **given: Any
+        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None, **values: Any
     ) -> tuple[ConstrainedInverse, IntArray]:
         """The same and a status for each row: no row of a batch raises for the others.
 
@@ -359,7 +360,7 @@ class ConstrainedInverseDynamics:
         and 4 where no forces give the motion, or it breaks constraints: see `residual` and `violation`.
         """
         with on_threads(threads):
-            fixed, each = by_rows(self.space.parameters, given)
+            fixed, each = by_rows(self.space.parameters, values)
             found, status = row_by_row(partial(self._forces, **fixed), self.space.inputs(q, v, qdd), each)
         result = ConstrainedInverse(*found)
         need, moved = (np.maximum(1.0, np.abs(x).max(axis=-1)) for x in (result.tau, np.asarray(qdd, float)))
@@ -367,9 +368,9 @@ class ConstrainedInverseDynamics:
         unmet = (result.residual > share * need) | (result.violation > share * moved)
         return result, np.where((status == OK) & unmet, UNMET, status)
 
-    def _forces(self, q: RealArray, v: RealArray, qdd: RealArray, **given: Any) -> ConstrainedInverse:
-        need = np.asarray(self.dynamics.inverse_dynamics(q, v, qdd, **given))
-        J = np.asarray(self.space.jacobian(q, **given))
+    def _forces(self, q: RealArray, v: RealArray, qdd: RealArray, **values: Any) -> ConstrainedInverse:
+        need = np.asarray(self.dynamics.inverse_dynamics(q, v, qdd, **values))
+        J = np.asarray(self.space.jacobian(q, **values))
         a, b = J[..., self.driven], J[..., self.loose]
         m, n = self.tasks.size, len(self.loose)
         K = np.zeros((*J.shape[:-2], m + n, m + n))
@@ -380,13 +381,13 @@ class ConstrainedInverseDynamics:
         force = apply(np.linalg.pinv(K, rcond=SINGULAR, hermitian=True), right)[..., :m]
         rest = need - apply(np.swapaxes(J, -1, -2), force)
         tau = np.where(self.model.actuated, rest, 0.0)
-        moved = np.asarray(self.space.drift(q, v, **given)) + apply(J, qdd)
+        moved = np.asarray(self.space.drift(q, v, **values)) + apply(J, qdd)
         norm = np.linalg.norm
         return ConstrainedInverse(tau, force, norm(rest[..., self.loose], axis=-1), norm(moved, axis=-1))
 
 
-def _weights(given: npt.ArrayLike, count: int, name: str) -> FloatArray:
-    found = np.asarray(given, float)
+def _weights(values: npt.ArrayLike, count: int, name: str) -> FloatArray:
+    found = np.asarray(values, float)
     if found.shape not in ((), (count,)) or not (np.isfinite(found) & (found > 0.0)).all():
-        raise ShapeError(f"{name} are numbers above zero, one or {count} of them, got {given!r}")
+        raise ShapeError(f"{name} are numbers above zero, one or {count} of them, got {values!r}")
     return np.array(np.broadcast_to(found, (count,)))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bough.opspace.constrained import ConstrainedDynamics
 
 Array = npt.NDArray[Any]
-Given = dict[str, Any]
+Values = dict[str, Any]
 MOTION = ("qdd", "force")
 SMALLEST = 1e-10  # eigenvalues of Lambda^-1 below this part of the largest belong to redundant rows
 UNMET_SHARE = 1e-6  # of the largest acceleration: rows that are further off are not met
@@ -63,17 +63,19 @@ class ConstrainedRates(NamedTuple):
 class Implicit:
     """The linear system around one motion, or a batch of them; results are in the precision of its state."""
 
-    def __init__(self, held: ConstrainedDynamics, state: Sequence[Any], rest: tuple[Any, Any], given: Given) -> None:
-        self.dtype = held.space.inputs(*state)[0].dtype
-        q, v, found = _motion(held, state, rest, given)
+    def __init__(
+        self, constrained: ConstrainedDynamics, state: Sequence[Any], rest: tuple[Any, Any], values: Values
+    ) -> None:
+        self.dtype = constrained.space.inputs(*state)[0].dtype
+        q, v, found = _motion(constrained, state, rest, values)
         self.rows = [q, v, found.qdd, found.force]
-        self.Z = held.dynamics.inverse_mass_matrix(q, **given)
-        J = held.space.jacobian(q, **given)
+        self.Z = constrained.dynamics.inverse_mass_matrix(q, **values)
+        J = constrained.space.jacobian(q, **values)
         self.J, self.X = J, self.Z @ np.swapaxes(J, -1, -2)
         # redundant rows share what one of them would do: the pseudo-inverse of Lambda^-1
-        values, vectors = np.linalg.eigh(self.J @ self.X)
-        seen = values > SMALLEST * values.max(axis=-1, keepdims=True, initial=0.0)
-        inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
+        eigenvalues, vectors = np.linalg.eigh(self.J @ self.X)
+        seen = eigenvalues > SMALLEST * eigenvalues.max(axis=-1, keepdims=True, initial=0.0)
+        inverse = np.where(seen, 1.0 / np.where(seen, eigenvalues, 1.0), 0.0)
         self.Lam, self.is_redundant = (vectors * inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2), not seen.all()
 
     def solve(self, g: Array, h: Array) -> tuple[Array, Array]:
@@ -91,12 +93,12 @@ class Implicit:
 class Derived:
     """The derivatives of a `ConstrainedDynamics`, compiled when they are first asked for."""
 
-    def __init__(self, held: ConstrainedDynamics) -> None:
-        self.held, self.nv, self.m = held, held.space.model.nv, held.tasks.size
-        self.parameters = held.space.parameters
-        self.damping = np.array([0.0 if held.stabilise is None else 2.0 / held.stabilise])
+    def __init__(self, constrained: ConstrainedDynamics) -> None:
+        self.constrained, self.nv, self.m = constrained, constrained.space.model.nv, constrained.tasks.size
+        self.parameters = constrained.space.parameters
+        self.damping = np.array([0.0 if constrained.stabilise is None else 2.0 / constrained.stabilise])
 
-    def jacobians(self, system: Implicit, given: Given) -> ConstrainedDerivatives:
+    def jacobians(self, system: Implicit, values: Values) -> ConstrainedDerivatives:
         """All derivatives: the gradient of each result, side by side."""
         n = self.nv
         one = np.eye(n if system.is_redundant else n + self.m, n + self.m)
@@ -107,9 +109,9 @@ class Derived:
         def repeated(x: Array) -> Array:
             return np.repeat(x.reshape(-1, *x.shape[len(lead) :]), k, axis=0)
 
-        each = {name: np.repeat(x, k, axis=0) for name, x in by_rows(self.parameters, given)[1].items()}
+        each = {name: np.repeat(x, k, axis=0) for name, x in by_rows(self.parameters, values)[1].items()}
         rest = (x.reshape(-1, x.shape[-1]) for x in (-tau, -acceleration))
-        pulled = self._pulled.call(*map(repeated, system.rows), self.damping, *self._values(given | each), *rest)
+        pulled = self._reverse.call(*map(repeated, system.rows), self.damping, *self._parameters(values | each), *rest)
         by_q, by_v, *more = (y.reshape(*lead, k, *y.shape[1:]) for y in pulled)
         whole = [x.astype(system.dtype, copy=False) for x in (by_q, by_v, tau, acceleration, *more)]
 
@@ -119,7 +121,7 @@ class Derived:
 
         return ConstrainedDerivatives(part(slice(n)), None if system.is_redundant else part(slice(n, None)))
 
-    def jvp(self, system: Implicit, along: Mapping[str, Any], given: Given) -> ConstrainedRates:
+    def jvp(self, system: Implicit, along: Mapping[str, Any], values: Values) -> ConstrainedRates:
         """The rates of accelerations and forces as the inputs move along directions."""
         _, v, qdd, force = system.rows
         own = {"q": v, "v": v, "tau": qdd, "acceleration": force} | self.parameters.own
@@ -127,39 +129,40 @@ class Derived:
             raise TaskError(f"along names some of {', '.join(own)}; got {', '.join(map(repr, along)) or 'nothing'}")
         ways = {name: _weight(f"direction of {name}", along.get(name), x.shape) for name, x in own.items()}
         tau, acceleration = ways.pop("tau"), ways.pop("acceleration")
-        moved = self._pushed.call(*system.rows, self.damping, *self._values(given), *ways.values())
+        moved = self._forward.call(*system.rows, self.damping, *self._parameters(values), *ways.values())
         g, h = (np.subtract(x, y)[..., None] for x, y in zip((tau, acceleration), moved, strict=True))
         qdd, force = (x[..., 0].astype(system.dtype, copy=False) for x in system.solve(g, h))
         return ConstrainedRates(qdd, None if system.is_redundant else force)
 
-    def vjp(self, system: Implicit, weights: tuple[Any, Any], given: Given) -> dict[str, Array]:
+    def vjp(self, system: Implicit, weights: tuple[Any, Any], values: Values) -> dict[str, Array]:
         """The gradient of a weighted sum of accelerations and forces by each input."""
         tau, acceleration = self._weighed("vjp", system, weights)
         if system.is_redundant and weights[1] is not None:
             raise TaskError("rows are redundant here: which forces are least changes with q, and has no derivative")
-        by_q, by_v, *rest = self._pulled.call(*system.rows, self.damping, *self._values(given), -tau, -acceleration)
+        at = (*system.rows, self.damping, *self._parameters(values))
+        by_q, by_v, *rest = self._reverse.call(*at, -tau, -acceleration)
         by = zip(
             ("q", "v", "tau", "acceleration", *self.parameters.own), (by_q, by_v, tau, acceleration, *rest), strict=True
         )
         return {name: x.astype(system.dtype, copy=False) for name, x in by}
 
     def hvp(
-        self, system: Implicit, weights: tuple[Any, Any], along: Mapping[str, Any], given: Given
+        self, system: Implicit, weights: tuple[Any, Any], along: Mapping[str, Any], values: Values
     ) -> dict[str, Array]:
         """The rate of that gradient along directions. With r weighed by x the gradient is r_x' x, where r_y' x = -w for
         y = (qdd, f): as r_x and r_y change by h, x changes by what solves r_y' dx = -h_y."""
         tau, acceleration = self._weighed("hvp", system, weights)
-        moved = self.jvp(system, along, given)
+        moved = self.jvp(system, along, values)
         if moved.force is None:
             raise TaskError("rows are redundant here: only accelerations have derivatives, and only first ones")
         own = {"q": system.rows[1], "v": system.rows[1]} | self.parameters.own
         ways = {name: _weight(f"direction of {name}", along.get(name), x.shape) for name, x in own.items()}
         ways = {"q": ways.pop("q"), "v": ways.pop("v"), "qdd": moved.qdd, "force": moved.force} | ways
-        at = (*system.rows, self.damping, *self._values(given))
+        at = (*system.rows, self.damping, *self._parameters(values))
         by_q, by_v, h_qdd, h_force, *rest = self._bent.call(*at, -tau, -acceleration, *ways.values())
         found = system.solve_transposed(h_qdd[..., None], h_force[..., None])
         tau, acceleration = (x[..., 0] for x in found)
-        further = self._pulled.call(*at, -tau, -acceleration)
+        further = self._reverse.call(*at, -tau, -acceleration)
         by = {
             name: a + b
             for name, a, b in zip(("q", "v", *self.parameters.own), (by_q, by_v, *rest), further, strict=True)
@@ -175,16 +178,16 @@ class Derived:
         x, y = (_weight(f"weight {n}", w, s)[..., None] for n, w, s in zip(MOTION, weights, shapes, strict=True))
         return (z[..., 0] for z in system.solve_transposed(x, y))
 
-    def _values(self, given: Given) -> list[Any]:
-        """The parameters in order, the model's own where none are given."""
-        return [own if given.get(name) is None else given[name] for name, own in self.parameters.own.items()]
+    def _parameters(self, values: Values) -> list[Any]:
+        """The parameters in order, the model's own by default."""
+        return [own if values.get(name) is None else values[name] for name, own in self.parameters.own.items()]
 
     @cached_property
-    def _pushed(self) -> CompiledFunction:
+    def _forward(self) -> CompiledFunction:
         return self._bound(lambda routine: rates(routine, ("q", "v", *self.parameters.inputs)))
 
     @cached_property
-    def _pulled(self) -> CompiledFunction:
+    def _reverse(self) -> CompiledFunction:
         return self._bound(lambda routine: gradients(routine, ("q", "v", *self.parameters.inputs)))
 
     @cached_property
@@ -194,23 +197,23 @@ class Derived:
 
     def _bound(self, derive: Callable[[Routine], Routine]) -> CompiledFunction:
         """What is derived of the residuals, whose last inputs but for directions or weights are the parameters."""
-        tasks = self.held.tasks
+        tasks = self.constrained.tasks
         constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
         prepared = Prepared(RESIDUALS, constants, tasks.sizes)
         return prepared.bind(tasks, name="constrained_dynamics", parameters=self.parameters, derive=derive)
 
 
 def _motion(
-    held: ConstrainedDynamics, state: Sequence[Any], rest: tuple[Any, Any], given: Given
+    constrained: ConstrainedDynamics, state: Sequence[Any], rest: tuple[Any, Any], values: Values
 ) -> tuple[Array, Array, Any]:
     """A state in float64, in rows alike, and the motion that it leads to; one that misses its rows is refused."""
     q, v, tau = (np.asarray(x, float) for x in state)
     acceleration, gap = rest
     counts = [len(x) for x in (q, v, tau, *map(np.asarray, rest)) if x.ndim > 1]
-    counts += map(len, by_rows(held.space.parameters, given)[1].values())
+    counts += map(len, by_rows(constrained.space.parameters, values)[1].values())
     if counts:
         q, v, tau = (np.ascontiguousarray(np.broadcast_to(x, (max(counts), x.shape[-1]))) for x in (q, v, tau))
-    found = held(q, v, tau, acceleration, gap=gap, **given)
+    found = constrained(q, v, tau, acceleration, gap=gap, **values)
     size = np.abs(found.qdd).max(initial=1.0)
     if not (found.residual < UNMET_SHARE * size).all():
         worst = f"{np.max(found.residual):.2g}"
@@ -218,9 +221,9 @@ def _motion(
     return q, v, found
 
 
-def _weight(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+def _weight(name: str, values: Any, shape: tuple[int, ...]) -> Array:
     """A number for each of an array's, in rows or for all of them; zeros for none."""
-    found = np.asarray(0.0 if given is None else given, float)
+    found = np.asarray(0.0 if values is None else values, float)
     try:
         return np.broadcast_to(found, np.broadcast_shapes(found.shape, shape))
     except ValueError:

@@ -76,8 +76,8 @@ def _only(name: str) -> Routine:
     others = {x: shape for x, shape in COMPLETE.outputs.items() if x != name}
 
     def body(*arguments: Any) -> None:
-        *given, found, w = arguments
-        COMPLETE.body(*given, *(found if x == name else getattr(w, x) for x in COMPLETE.outputs), w)
+        *inputs, found, w = arguments
+        COMPLETE.body(*inputs, *(found if x == name else getattr(w, x) for x in COMPLETE.outputs), w)
 
     whole = replace(COMPLETE, name=name, body=body, only_traced=True, work={**COMPLETE.work, **others})
     return replace(whole, outputs={name: COMPLETE.outputs[name]})
@@ -127,12 +127,12 @@ def row(space: OperationalSpace, name: str) -> Function:
     return Function(name, PUBLIC[name].summary, {name: Method(taken, lambda *_: tuple(constants))})
 
 
-def damping_of(space: OperationalSpace, name: str, given: Any) -> float:
+def damping_of(space: OperationalSpace, name: str, damping: Any) -> float:
     """What is added to the diagonal of Lambda^-1: the damping of a call of torques, or that of the space."""
     if name == "torques":
-        none = is_real(given) and given == 0.0
-        return space.usual_damping if given is None else 0.0 if none else check_damping(given)
-    if given is not None:
+        none = is_real(damping) and damping == 0.0
+        return space.usual_damping if damping is None else 0.0 if none else check_damping(damping)
+    if damping is not None:
         raise OptionError(f"{name} takes no damping of its own: the space has some with singular='damp', damping=...")
     return space.damping if space.singular == "damp" else 0.0
 
@@ -142,9 +142,9 @@ def with_fixed(routine: Routine, name: str, value: float) -> Routine:
     place = [*routine.inputs].index(name) - len(routine.inputs) - len(routine.outputs) - 1
 
     def body(*arguments: Any) -> None:
-        given = list(arguments)
-        given[place] = np.full(1, value, object)
-        routine.body(*given)
+        values = list(arguments)
+        values[place] = np.full(1, value, object)
+        routine.body(*values)
 
     return replace(routine, body=body, zeros=routine.zeros | {name}, only_traced=True)
 
@@ -163,15 +163,15 @@ def parameters_of(tasks: TaskSet, inputs: Sequence[str], dynamics: Dynamics | No
     return Parameters(model, found, dynamics.check if dynamics else None)
 
 
-def by_rows(parameters: Parameters, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def by_rows(parameters: Parameters, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Values that serve all rows, and those with one for each; unknown names are refused."""
-    for name in given:
+    for name in values:
         if name not in parameters.inputs:
             hint = f"; make it with inputs={(*parameters.inputs, name)}" if name in SHAPES else ""
             known = ", ".join(parameters.inputs) or "it has none"
             raise OptionError(f"{name!r} is no input of this space: {known}{hint}")
-    each = {k: np.asarray(x) for k, x in given.items() if np.ndim(x) > parameters.own[k].ndim}
-    return {k: x for k, x in given.items() if k not in each}, each
+    each = {k: np.asarray(x) for k, x in values.items() if np.ndim(x) > parameters.own[k].ndim}
+    return {k: x for k, x in values.items() if k not in each}, each
 
 
 class Functions:
@@ -181,11 +181,11 @@ class Functions:
         self.tasks, self.parameters, self.how = tasks, parameters, {**how, "device": device}
         self._made: dict[str, CompiledFunction] = {}
 
-    def get(self, name: str, given: Mapping[str, Any] = NOTHING) -> CompiledFunction:
-        """The one of this name, a method or a row of `COMPUTED`, for a call with the keywords `given`."""
-        if given:
+    def get(self, name: str, values: Mapping[str, Any] = NOTHING) -> CompiledFunction:
+        """The one of this name, a method or a row of `COMPUTED`, for a call with the keywords `values`."""
+        if values:
             called = COMPUTED[name].called if name in COMPUTED else name
-            self.parameters.declared(name if called == "OperationalSpace" else called, given, "OperationalSpace")
+            self.parameters.declared(name if called == "OperationalSpace" else called, values, "OperationalSpace")
         found = self._made.get(name)
         if found is None:
             found = self._made[name] = self._make(name)
@@ -244,11 +244,11 @@ class SpaceGradients(Gradients):
             self._rows[name] = row(self.space, name)
         return self._rows[name]
 
-    def request(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Request:
+    def request(self, name: str, inputs: Sequence[Any], values: Given, named: Any) -> Request:
         space = self.space
         if name == "torques" and len(inputs) == 3:
             inputs = (*inputs, 0.0 * (inputs[1] if is_on_gpu(inputs[1]) else np.asarray(inputs[1])))
-        found = super().request(name, space.inputs(*inputs), given, named)
+        found = super().request(name, space.inputs(*inputs), values, named)
         amount = damping_of(space, name, found.options.pop("damping", None))
         check_options(found.row, found.options)
         if name in DAMPED:

@@ -58,18 +58,18 @@ class Hierarchy:
     def forces(self, Lam_inv: RealArray, bias: RealArray, desired: npt.ArrayLike) -> Prioritised:
         """F (m,) that gives the desired task accelerations (m,) as far as higher priorities allow. O(m^3)."""
         L, D, inverses, ranks = self._factorize(Lam_inv)
-        wanted = np.asarray(desired, float)[..., self.order] - np.asarray(bias)[..., self.order]
-        f, reached = np.zeros(wanted.shape), np.zeros(wanted.shape)
+        target = np.asarray(desired, float)[..., self.order] - np.asarray(bias)[..., self.order]
+        f, reached = np.zeros(target.shape), np.zeros(target.shape)
         for level, Dk, inverse in zip(self.levels, D, inverses, strict=True):
             # what higher levels already do to this one: rows of L times D f
             carried = apply(L[..., level, : level.start], reached[..., : level.start])
-            f[..., level] = apply(inverse, wanted[..., level] - carried)
+            f[..., level] = apply(inverse, target[..., level] - carried)
             reached[..., level] = apply(Dk, f[..., level])
         force, acceleration = np.empty_like(f), np.empty_like(f)
         force[..., self.order] = np.linalg.solve(np.swapaxes(L, -1, -2), f[..., None])[..., 0]
         acceleration[..., self.order] = apply(L, reached)
-        given = np.asarray(Lam_inv).dtype
-        return Prioritised(force.astype(given), (acceleration + bias).astype(given), np.stack(ranks, axis=-1))
+        dtype = np.asarray(Lam_inv).dtype
+        return Prioritised(force.astype(dtype), (acceleration + bias).astype(dtype), np.stack(ranks, axis=-1))
 
     def _factorize(self, Lam_inv: RealArray) -> tuple[RealArray, list[RealArray], list[RealArray], list[RealArray]]:
         """L, the blocks D_k, their inverses on the directions that are left, and how many those are."""

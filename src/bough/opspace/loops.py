@@ -111,9 +111,9 @@ def held_tasks(model: Model, closures: bool = True) -> tuple[Task, ...]:
     return (*(closure_tasks(model) if closures else ()), *(TieTask(f"tie({k})", k) for k in sorted(follows)))
 
 
-def held_constants(tasks: TaskSet, held: int | None = None) -> tuple[Any, ...]:
-    """The first constants of kernels that eliminate rows of `tasks`: all of them, or the last `held`."""
-    how = Proximal(np.array([ITERATIONS]), np.array([1.0 / (held or tasks.size)]))
+def held_constants(tasks: TaskSet, count: int | None = None) -> tuple[Any, ...]:
+    """The first constants of kernels that eliminate rows of `tasks`: all of them, or the last `count`."""
+    how = Proximal(np.array([ITERATIONS]), np.array([1.0 / (count or tasks.size)]))
     tree = dof_tree(tasks)._replace(leader=tasks.model.leading)
     return tasks.model.mechanism, tasks.with_placements, tasks.pattern, tree, how
 
@@ -172,7 +172,7 @@ class Loops:
     def onto(self, q: FloatArray, turns: int = TURNS) -> FloatArray:
         """Configurations (batch, nq) that are nearly closed, moved onto the loops along the least way in the metric of
         the masses, by so many Gauss-Newton steps at most."""
-        ties = np.zeros((len(q), self.held.size - len(self.scale)))
+        ties = np.zeros((len(q), self.constrained.size - len(self.scale)))
         for _ in range(turns):
             gap = self.gap(q)
             if np.abs(gap).max(initial=0.0) <= ROUNDING:
@@ -181,18 +181,18 @@ class Loops:
         return q
 
     @cached_property
-    def held(self) -> TaskSet:
+    def constrained(self) -> TaskSet:
         """All rows that are never at liberty to move: loops, then ties of mimic joints."""
         return TaskSet(self.model, held_tasks(self.model))
 
     @cached_property
     def _closing(self) -> CompiledFunction:
         fixed = LOCK * np.isin(self.model.mechanism.v_index, list(self.fixed))
-        constants = (*held_constants(self.held), Fixed(fixed))
-        return Prepared(CLOSE_GAP, constants, self.held.sizes).bind(self.held, self.dynamics.general)
+        constants = (*held_constants(self.constrained), Fixed(fixed))
+        return Prepared(CLOSE_GAP, constants, self.constrained.sizes).bind(self.constrained, self.dynamics.general)
 
     def mobility(self, q: npt.ArrayLike, *, tolerance: float = TOLERANCE) -> Mobility:
-        """Freedoms, rank and redundant rows at q (nq,), from the singular values of J.
+        """Degrees of freedom, rank and redundant rows at q (nq,), from the singular values of J.
 
         Those below `tolerance` of the largest count as zero, as rounded numbers make redundant rows nearly redundant.
         """
@@ -206,7 +206,7 @@ class Loops:
 
 @explained
 def mobility(model: Model, q: npt.ArrayLike) -> Mobility:
-    """How the closures of a model leave it free to move at q (nq,): freedoms, rank, rows, redundant rows."""
+    """How the closures of a model leave it free to move at q (nq,): degrees of freedom, rank, rows, redundant rows."""
     return Loops(model).mobility(q)
 
 
@@ -243,7 +243,7 @@ def close_loops(
     strict: bool = True,
     loops: Loops | None = None,
 ) -> ClosedLoops:
-    """A configuration near q (nq,) in which the loops of the model are closed.
+    """Compute a configuration near q (nq,) in which the loops of the model are closed.
 
     Joints named in `hold` stay where they are. Loops are closed to rounding where they can be. One whose numbers were
     rounded, such that it closes nowhere, is closed in the sense of least squares, and counts as closed where less than

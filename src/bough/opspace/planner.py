@@ -62,12 +62,12 @@ class MethodPlan:
 def make_plan(
     tasks: TaskSet, also: Iterable[str] = (), dtype: npt.DTypeLike = np.float64, every: bool = False
 ) -> MethodPlan:
-    """The cheapest method, given what `also` is wanted: "factor" (H and its factor), "jbar" or "nullspace".
+    """The cheapest method if `also` is computed too: "factor" (H and its factor), "jbar" or "nullspace".
 
     With `every`, methods that cannot be the cheapest are counted too.
     """
-    wanted = tuple(also)
-    for extra in wanted:
+    also = tuple(also)
+    for extra in also:
         if extra not in EXTRAS:
             raise unknown_option(f"the planner knows no {extra!r}", extra, EXTRAS)
     if tasks.model.couplings:
@@ -84,12 +84,12 @@ def make_plan(
         if counts
         else {n: METHODS[n].estimate(tasks, p) for n, p in prepared.items()}
     )
-    factor = _factor_cost(tasks, counts) if wanted else 0
-    total = {name: x if METHODS[name].by_factor or not wanted else x + factor for name, x in total.items()}
+    factor = _factor_cost(tasks, counts) if also else 0
+    total = {name: x if METHODS[name].by_factor or not also else x + factor for name, x in total.items()}
     stable = _wants_recursions(tasks, dtype)
     allowed = [n for n in CANDIDATES if not (stable and METHODS[n].by_factor)]
     choice = min(allowed, key=lambda name: total[name])
-    reason = "fewest operations" + (f", {' and '.join(wanted)} included" if wanted else "")
+    reason = "fewest operations" + (f", {' and '.join(also)} included" if also else "")
     if stable:
         reason += f" among the recursions: {stable}"
     return MethodPlan(choice, reason, total, bool(counts), counts)
@@ -104,8 +104,8 @@ def choose(tasks: TaskSet, also: Iterable[str], dtype: npt.DTypeLike) -> str:
     return fetch(what, lambda: make_plan(tasks, also, dtype).choice.encode()).decode()
 
 
-def plan_held(routes: dict[str, Prepared], tasks: TaskSet, dtype: npt.DTypeLike = np.float64) -> MethodPlan:
-    """The cheaper route to the motion of held rows: "pv", which eliminates them in sweeps, or the sparse "factor"."""
+def plan_constrained(routes: dict[str, Prepared], tasks: TaskSet, dtype: npt.DTypeLike = np.float64) -> MethodPlan:
+    """The cheaper way to constrained dynamics: "pv", which eliminates rows in sweeps, or the sparse "factor"."""
     counts = _counts(routes, tasks)
     total = {name: price(count) for name, count in counts.items()}
     stable = _wants_recursions(tasks, dtype)
@@ -114,11 +114,11 @@ def plan_held(routes: dict[str, Prepared], tasks: TaskSet, dtype: npt.DTypeLike 
     return MethodPlan(min(total, key=lambda name: total[name]), "fewest operations", total, True, counts)
 
 
-def choose_held(routes: dict[str, Prepared], tasks: TaskSet, dtype: npt.DTypeLike) -> str:
-    """The choice of `plan_held`, kept on disk."""
+def choose_constrained(routes: dict[str, Prepared], tasks: TaskSet, dtype: npt.DTypeLike) -> str:
+    """The choice of `plan_constrained`, kept on disk."""
     sources = [identity(prepared.routine.body) for prepared in routes.values()]
-    what = f"held {tasks.hash} {np.dtype(dtype).str} {sources}"
-    return fetch(what, lambda: plan_held(routes, tasks, dtype).choice.encode()).decode()
+    what = f"constrained {tasks.hash} {np.dtype(dtype).str} {sources}"
+    return fetch(what, lambda: plan_constrained(routes, tasks, dtype).choice.encode()).decode()
 
 
 def price(count: OperationCount) -> int:

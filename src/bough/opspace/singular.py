@@ -94,7 +94,7 @@ def check_damping(damping: float) -> float:
 class Inversion:
     """Lambda of tasks whose rows have a usual `mobility` (m,); `limits` are the threshold and the damping.
 
-    `invert` is compiled; what it finds doubtful is looked at by numpy.
+    `invert` is compiled; what it finds doubtful is decided by numpy.
     """
 
     def __init__(

@@ -38,11 +38,11 @@ SAMPLES = 15  # configurations from which the usual mobility of rows is taken
 
 
 class OperationalSpace:
-    """Tasks on a model: `space(q, v)` gives J, beta, Lambda^-1, Lambda, Jbar, N, each when asked for.
+    """Tasks on a model: `space(q, v)` gives J, beta, Lambda^-1, Lambda, Jbar, N, each when first read.
 
     q is (nq,) or (batch, nq), v likewise. With `dtype` (float64 or float32) they are converted to it and all results
     have it; without, results are float32 where all inputs are, and float64 otherwise.
-    `method` is one of METHODS or "auto": the cheapest on this tree and task set, given what `also` will be wanted
+    `method` is one of METHODS or "auto": the cheapest on this tree and task set, with what `also` names
     ("factor", "jbar", "nullspace"). Lambda^-1 always exists.
 
     `threshold` says which directions of the task space can be moved: those along which the mechanism accelerates, under
@@ -98,13 +98,13 @@ class OperationalSpace:
         self._numbers: dict[Any, Any] = {}  # on a GPU
         self._gradients = SpaceGradients(self)
 
-    def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
-        """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
+    def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **values: Any) -> OperationalState:
+        """The state at q, and v for what depends on it; `values` are values of the space's inputs."""
         self.device.refuse_gpu("states are computed on the CPU: on a GPU use inverse_inertia, jacobian, torques")
-        if given:
-            by_rows(self.parameters, {k: x for k, x in given.items() if k != "threads"})  # refuses unknown ones
+        if values:
+            by_rows(self.parameters, {k: x for k, x in values.items() if k != "threads"})  # refuses unknown ones
         here, moving = (self._input(q), None) if v is None else self.inputs(q, v)
-        return OperationalState(self, here, moving, given)
+        return OperationalState(self, here, moving, values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         options: dict[str, Any] = {
@@ -121,8 +121,8 @@ class OperationalSpace:
         """`inputs` of a single array, in a third of the time: a call by method takes three microseconds in all."""
         if self.device.is_gpu:
             return x
-        given = x if type(x) is np.ndarray and x.dtype.kind == "f" else real_array("q", x)
-        return np.asarray(given, self.dtype or (np.float32 if given.dtype == np.float32 else np.float64))
+        values = x if type(x) is np.ndarray and x.dtype.kind == "f" else real_array("q", x)
+        return np.asarray(values, self.dtype or (np.float32 if values.dtype == np.float32 else np.float64))
 
     def inputs(self, *arrays: Any) -> tuple[RealArray, ...]:
         """Arrays of one call in the precision that its results will have."""
@@ -137,29 +137,29 @@ class OperationalSpace:
         *,
         out: RealArray | None = None,
         threads: int | None = None,
-        **given: Any,
+        **values: Any,
     ) -> RealArray:
         """Lambda^-1 (m, m) by the space's method or the one named."""
         call = self._inverse_inertia if method is None or method == "auto" else self.function(method).call
-        if given:
-            self.parameters.declared("inverse_inertia", given, "OperationalSpace")
+        if values:
+            self.parameters.declared("inverse_inertia", values, "OperationalSpace")
         if threads is None:
-            return call(self._input(q), out=out, **given)
+            return call(self._input(q), out=out, **values)
         with on_threads(threads):
-            return call(self._input(q), out=out, **given)
+            return call(self._input(q), out=out, **values)
 
-    def inertia(self, q: Any, *, threads: int | None = None, **given: Any) -> RealArray:
+    def inertia(self, q: Any, *, threads: int | None = None, **values: Any) -> RealArray:
         """Lambda (m, m); on a GPU, where nothing can be refused row by row, it is damped as `torques` are."""
         if self.device.is_gpu:
-            Lam_inv = self.inverse_inertia(q, **given)
+            Lam_inv = self.inverse_inertia(q, **values)
             amount = kept_beside(Lam_inv, self.usual_damping, self._numbers)
             found: RealArray = self.function("invert").call(Lam_inv, amount, 0 * Lam_inv[..., 0])[0]
             return found
         with on_threads(threads):
-            return self.invert(self.inverse_inertia(q, **given))
+            return self.invert(self.inverse_inertia(q, **values))
 
     def torques(
-        self, q: Any, v: Any, acceleration: Any, tau0: Any = None, *, damping: float | None = None, **given: Any
+        self, q: Any, v: Any, acceleration: Any, tau0: Any = None, *, damping: float | None = None, **values: Any
     ) -> RealArray:
         """Joint forces (nv,) under which the tasks accelerate by `acceleration` (m,), in one compiled call.
 
@@ -177,37 +177,37 @@ class OperationalSpace:
             amount = kept_beside(arrays[0], self.usual_damping, self._numbers)
         else:
             amount = full((1,), damping_of(self, "torques", damping), arrays[0])
-        return self.function("torques", given).call(*arrays, amount, **given)
+        return self.function("torques", values).call(*arrays, amount, **values)
 
     @cached_property
     def usual_damping(self) -> float:
         """The damping of `torques`, unless another is given."""
         return self.damping if self.singular == "damp" else 1e-6 * float(self.mobility.mean())
 
-    def jacobian(self, q: Any, **given: Any) -> RealArray:
+    def jacobian(self, q: Any, **values: Any) -> RealArray:
         """J (m, nv)."""
-        call = self.function("jacobian", given).call
-        return call(self._input(q), **given) if given else call(self._input(q))
+        call = self.function("jacobian", values).call
+        return call(self._input(q), **values) if values else call(self._input(q))
 
-    def bias(self, q: Any, v: Any, **given: Any) -> RealArray:
+    def bias(self, q: Any, v: Any, **values: Any) -> RealArray:
         """beta = Jdot v - J H^-1 C (m,)."""
         q, v = self.inputs(q, v)
         if self.uses_factor:
-            return self.function("bias", given).call(q, v, **given)
-        C = self.dynamics.bias_force(q, v, **given)
-        qdd = np.linalg.solve(self.mass_matrix(q, **given), -C[..., None])
-        return self.drift(q, v, **given) + (self.jacobian(q, **given) @ qdd)[..., 0]
+            return self.function("bias", values).call(q, v, **values)
+        C = self.dynamics.bias_force(q, v, **values)
+        qdd = np.linalg.solve(self.mass_matrix(q, **values), -C[..., None])
+        return self.drift(q, v, **values) + (self.jacobian(q, **values) @ qdd)[..., 0]
 
-    def drift(self, q: Any, v: Any, **given: Any) -> RealArray:
+    def drift(self, q: Any, v: Any, **values: Any) -> RealArray:
         """Jdot v (m,)."""
-        return self.function("drift", given).call(*self.inputs(q, v), **given)
+        return self.function("drift", values).call(*self.inputs(q, v), **values)
 
-    def mass_matrix(self, q: Any, **given: Any) -> RealArray:
+    def mass_matrix(self, q: Any, **values: Any) -> RealArray:
         """H (nv, nv)."""
-        return self.dynamics.mass_matrix(self._input(q), **given)
+        return self.dynamics.mass_matrix(self._input(q), **values)
 
     def with_status(
-        self, function: str, *inputs: npt.ArrayLike, threads: int | None = None, **given: Any
+        self, function: str, *inputs: npt.ArrayLike, threads: int | None = None, **values: Any
     ) -> tuple[RealArray, npt.NDArray[np.int64]]:
         """(result, status) of a function of the space by name: no row of a batch raises for the others.
 
@@ -219,30 +219,30 @@ class OperationalSpace:
             raise unknown_option(f"with_status: a space has no function {function!r} there", function, STATUS)
         self.device.refuse_gpu("with_status of a space is computed on the CPU: leave device='cuda' out")
         arrays = alike(inputs, self.dtype)
-        options = {name: given.pop(name) for name in ("method", "damping") if name in given}
-        fixed, each = by_rows(self.parameters, given)
+        options = {name: values.pop(name) for name in ("method", "damping") if name in values}
+        fixed, each = by_rows(self.parameters, values)
         call = partial(getattr(self, function), **options, **fixed)
         with on_threads(threads):
             (result,), status = row_by_row(lambda *rows, **some: (call(*rows, **some),), arrays, each)
         return result, status
 
-    def weighted(self, q: Any, v: Any = None, **given: Any) -> Weighted:
+    def weighted(self, q: Any, v: Any = None, **values: Any) -> Weighted:
         """J, H^-1 J' and Lambda^-1, and beta if there is a velocity, from one call: cheaper than one by one."""
         if self.uses_factor and v is not None:
-            return Weighted(*self.function("dynamics", given).call(*self.inputs(q, v), **given))
+            return Weighted(*self.function("dynamics", values).call(*self.inputs(q, v), **values))
         q = self._input(q)
         if self.uses_factor:
-            return Weighted(*self.function("weighted", given).call(q, **given))
-        J = self.jacobian(q, **given)
-        X = np.linalg.solve(self.mass_matrix(q, **given), np.swapaxes(J, -1, -2))
-        return Weighted(J, X, self.inverse_inertia(q, **given), None if v is None else self.bias(q, v, **given))
+            return Weighted(*self.function("weighted", values).call(q, **values))
+        J = self.jacobian(q, **values)
+        X = np.linalg.solve(self.mass_matrix(q, **values), np.swapaxes(J, -1, -2))
+        return Weighted(J, X, self.inverse_inertia(q, **values), None if v is None else self.bias(q, v, **values))
 
-    def full(self, q: Any, v: Any, **given: Any) -> FullPass:
+    def full(self, q: Any, v: Any, **values: Any) -> FullPass:
         """Everything at once, faster than asking for one after the other."""
         if not self.uses_factor:
-            op = self(q, v, **given)
+            op = self(q, v, **values)
             return FullPass(op.J, op.bias, op.inverse_inertia, op.inertia, op.jbar, op.nullspace)
-        return full_pass(self, *self.inputs(q, v), **given)
+        return full_pass(self, *self.inputs(q, v), **values)
 
     def invert(self, Lam_inv: RealArray) -> RealArray:
         """Lambda from Lambda^-1, by the space's choice for singular tasks."""

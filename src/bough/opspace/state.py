@@ -44,15 +44,15 @@ class Weighted(NamedTuple):
 class OperationalState:
     """Results for q (nq,) and v (nv,), or a batch of them; shapes below gain a leading axis in a batch.
 
-    Rows are those of `space.tasks`, columns in the order of v. What is asked for once is kept.
+    Rows are those of `space.tasks`, columns in the order of v. What was computed once is kept.
     """
 
-    __slots__ = ("_kept", "given", "q", "space", "v")
+    __slots__ = ("_kept", "q", "space", "v", "values")
 
     def __init__(
-        self, space: OperationalSpace, q: RealArray, v: RealArray | None = None, given: dict[str, Any] | None = None
+        self, space: OperationalSpace, q: RealArray, v: RealArray | None = None, values: dict[str, Any] | None = None
     ) -> None:
-        self.space, self.q, self.v, self.given = space, q, v, given or {}
+        self.space, self.q, self.v, self.values = space, q, v, values or {}
         self._kept: dict[str, Any] = {}
 
     def __repr__(self) -> str:
@@ -64,19 +64,19 @@ class OperationalState:
         """The task Jacobian (m, nv)."""
         if self._is_whole:
             return self.weighted.J
-        return self._keep("J", lambda: self.space.jacobian(self.q, **self.given))
+        return self._keep("J", lambda: self.space.jacobian(self.q, **self.values))
 
     @property
     def bias(self) -> RealArray:
         """beta (m,): the task acceleration without task and joint forces, Jdot v - J H^-1 C."""
         if self._is_whole and self.weighted.bias is not None:
             return self.weighted.bias
-        return self._keep("bias", lambda: self.space.bias(self.q, self._velocity(), **self.given))
+        return self._keep("bias", lambda: self.space.bias(self.q, self._velocity(), **self.values))
 
     @property
     def drift(self) -> RealArray:
         """Jdot v (m,): the task acceleration while no joint accelerates."""
-        return self._keep("drift", lambda: self.space.drift(self.q, self._velocity(), **self.given))
+        return self._keep("drift", lambda: self.space.drift(self.q, self._velocity(), **self.values))
 
     @property
     def velocity(self) -> RealArray:
@@ -88,7 +88,7 @@ class OperationalState:
         """Lambda^-1 = J H^-1 J' (m, m); exists for every task set."""
         if self._is_whole:
             return self.weighted.inverse_inertia
-        return self._keep("inverse_inertia", lambda: self.space.inverse_inertia(self.q, **self.given))
+        return self._keep("inverse_inertia", lambda: self.space.inverse_inertia(self.q, **self.values))
 
     @property
     def inertia(self) -> RealArray:
@@ -137,12 +137,12 @@ class OperationalState:
     @property
     def weighted(self) -> Weighted:
         """J, H^-1 J' and Lambda^-1, and beta if there is a velocity, from one call."""
-        return self._keep("weighted", lambda: self.space.weighted(self.q, self.v, **self.given))
+        return self._keep("weighted", lambda: self.space.weighted(self.q, self.v, **self.values))
 
     def _keep(self, name: str, make: Callable[[], Any]) -> Any:
         kept = self._kept
-        if name not in kept and "threads" in self.given:
-            with on_threads(self.given["threads"]):
+        if name not in kept and "threads" in self.values:
+            with on_threads(self.values["threads"]):
                 kept[name] = make()
         elif name not in kept:
             kept[name] = make()
@@ -162,9 +162,9 @@ class OperationalState:
         return "weighted" in self._kept or self.space.foresees_jbar
 
 
-def full_pass(space: OperationalSpace, q: RealArray, v: RealArray, **given: Any) -> FullPass:
+def full_pass(space: OperationalSpace, q: RealArray, v: RealArray, **values: Any) -> FullPass:
     """All quantities by dense products, in this precision."""
-    J, X, Lam_inv, beta = space.function("dynamics", given).call(q, v, **given)
+    J, X, Lam_inv, beta = space.function("dynamics", values).call(q, v, **values)
     Lam = space.invert(Lam_inv)
     multiply = np.dot if J.ndim == 2 else np.matmul  # the first has less to decide
     Jbar = multiply(X, Lam)

@@ -1,7 +1,7 @@
 """A status for each row of a batch: no row raises for the others.
 
 0 where all is well, 2 where an input is not finite (results are NaN there), 3 where a result is not, as compiled
-functions have it; and 4 where there is a result that does not do what was asked, because nothing can.
+functions have it; and 4 where there is a result that misses its targets, because no motion reaches them.
 """
 
 from __future__ import annotations

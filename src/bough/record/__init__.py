@@ -1,4 +1,4 @@
-"""What a long run leaves behind: files that survive a crash, tables, a progress bar, and where they were made.
+"""Records of long runs: files that survive a crash, tables, progress bars, and provenance.
 
 Belongs here: how files are written and read back, whatever is in them. Does not belong here: what is recorded
 (`simulate`, `adaptive`), and compiled code (`compile`).

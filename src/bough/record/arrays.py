@@ -49,7 +49,7 @@ def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
 def check_samples(path: str | Path, arrays: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> None:
     """Refuse arrays that are no real numbers, or not one entry for each of the first: times, or the first state.
 
-    Of `names`, those that are there are looked at.
+    Names that are not there are skipped.
     """
     there = [name for name in names if name in arrays]
     for name in there:
@@ -57,8 +57,8 @@ def check_samples(path: str | Path, arrays: Mapping[str, npt.NDArray[Any]], name
         if x.dtype.kind not in "biuf":
             raise RecordingError(f"{short(str(path))!r}: {name!r} must be real numbers, got dtype {x.dtype}")
         if x.ndim == 0 or len(x) != len(first) or not len(x):
-            wanted = f"as many entries as {there[0]!r}, {first.shape}" if name != there[0] else "an entry a sample"
-            raise RecordingError(f"{short(str(path))!r}: {name!r} must have {wanted}, got shape {x.shape}")
+            expected = f"as many entries as {there[0]!r}, {first.shape}" if name != there[0] else "an entry a sample"
+            raise RecordingError(f"{short(str(path))!r}: {name!r} must have {expected}, got shape {x.shape}")
     if "time" in there and arrays["time"].ndim != 1:
         raise RecordingError(f"{short(str(path))!r}: 'time' must have one axis, got shape {arrays['time'].shape}")
 

@@ -52,7 +52,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     if path.is_symlink():  # a link that leads to itself
         raise OptionError(f"{short(str(path))!r} is a link that leads nowhere")
     beside = path.parent / f".{path.name[:100]}.{token_hex(6)}.part"
-    # opened like any new file, so that the umask, which threads share, need not be asked for
+    # opened like any new file, so that the umask, which threads share, need not be read
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as file:

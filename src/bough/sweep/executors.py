@@ -40,7 +40,7 @@ class Workers(Protocol):
 
 
 def workers_of(count: int | None) -> int:
-    """As many workers as are asked for, or one for each CPU."""
+    """The number of workers: as set, or one for each CPU."""
     if count is not None and count < 1:
         raise OptionError(f"a sweep needs one worker or more, got {count}")
     return count or cpu_count() or 1
@@ -176,7 +176,7 @@ class _RayExecutor:
 
 @contextmanager
 def opened(workers: Workers | Executor | None, folder: Path) -> Iterator[Any]:
-    """The executor that is described, or the one that is given, which stays open."""
+    """The executor that is described, or the caller's own, which stays open."""
     workers = Threads() if workers is None else workers
     if hasattr(workers, "open"):
         with workers.open(folder) as executor:
@@ -190,14 +190,14 @@ def opened(workers: Workers | Executor | None, folder: Path) -> Iterator[Any]:
 def computed(executor: Any, job: Job, source: Path, size: int, chunks: Sequence[int]) -> Iterator[Outcome]:
     """The outcomes of these chunks, as they come; `source` is where workers find the job."""
     folder: Path | None = source.parent
-    given: Any = source
+    payload: Any = source
     if hasattr(executor, "put"):
-        given, folder = executor.put(pickle.dumps(job)), None
+        payload, folder = executor.put(pickle.dumps(job)), None
     elif type(executor) is ThreadPoolExecutor:
         _JOBS[job.digest] = job
     else:
         job.save(source)
-    shared = (given, job.digest, folder, size)
+    shared = (payload, job.digest, folder, size)
     if hasattr(executor, "map_array"):
         dealt = [[*chunks[k::MOST_JOBS]] for k in range(min(MOST_JOBS, len(chunks)))]
         futures = executor.map_array(compute, *([x] * len(dealt) for x in shared), dealt)
@@ -221,7 +221,7 @@ def computed(executor: Any, job: Job, source: Path, size: int, chunks: Sequence[
 
 
 def _as_completed(waiting: Mapping[Any, Any]) -> Iterator[Any]:
-    """Futures as they end, and jobs of submitit, which are looked at from time to time."""
+    """Futures as they end, and jobs of submitit, which are polled."""
     left: dict[Any, float] = {}
     while waiting:
         if all(isinstance(future, Future) for future in waiting):
@@ -241,10 +241,10 @@ def _queue(jobs: Mapping[Any, Any]) -> set[str] | None:
     if not slurm:
         return {job.job_id for job in jobs if not job.done()}
     command = ["squeue", "--noheader", "--array", "--format=%i", f"--jobs={','.join(sorted({*slurm}))}"]
-    asked = subprocess.run(command, capture_output=True, text=True, check=False)
-    if asked.returncode and "Invalid job id" not in asked.stderr:  # which is what it says of jobs long gone
+    queue = subprocess.run(command, capture_output=True, text=True, check=False)
+    if queue.returncode and "Invalid job id" not in queue.stderr:  # which is what it says of jobs long gone
         return None
-    return {*asked.stdout.split()}
+    return {*queue.stdout.split()}
 
 
 # In a worker

@@ -112,7 +112,7 @@ def folder_for(job: Job, folder: Path, chunk: int | None) -> SweepFolder:
 
 def _difference(known: dict[str, Any], job: dict[str, Any]) -> str:
     names = [name for name in job if known.get(name) != job[name]]
-    return "; ".join(f"{name} is {known.get(name)}, asked for: {job[name]}" for name in names)
+    return "; ".join(f"{name} is {known.get(name)}, now: {job[name]}" for name in names)
 
 
 @explained
@@ -126,11 +126,11 @@ def read(folder: str | Path, columns: list[str] | None = None, *, partial: bool 
     missing = [known.path(chunk).name for chunk in range(known.count) if not known.path(chunk).exists()]
     if missing and not partial:
         raise SweepError(f"{folder}: {len(missing)} of {known.count} parts are missing, first {missing[0]}: resume it")
-    wanted = columns if columns is None or not partial or "row" in columns else ["row", *columns]
+    read = columns if columns is None or not partial or "row" in columns else ["row", *columns]
     tables: dict[str, dict[str, npt.NDArray[Any]]] = {}
     for chunk in range(known.count):
         try:
-            tables[name_of(chunk)] = known.table(chunk, wanted)
+            tables[name_of(chunk)] = known.table(chunk, read)
         except RecordingError:
             if not partial:
                 raise

@@ -1,4 +1,4 @@
-"""Where the rows of a sweep come from: arrays that are given, or states drawn by a seed."""
+"""Where the rows of a sweep come from: arrays, or states drawn by a seed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GivenRows:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Quantities of the model that are given by row."""
+        """Quantities of the model with a value for each row."""
         return tuple(name for name in SHAPES if name in self.arrays)
 
     def take(self, model: Model, names: Sequence[str], start: int, stop: int) -> dict[str, FloatArray]:
@@ -53,9 +53,9 @@ class GivenRows:
         if missing:
             raise OptionError(f"the rows of this sweep have no {missing[0]!r}; they have {', '.join(self.arrays)}")
         for name in (*names, *self.parameters):
-            wanted, found = shape_of(model, name), self.arrays[name].shape[1:]
-            if wanted is not None and wanted != found:
-                raise ShapeError(f"{name} of {model.name!r} has rows of shape {wanted}, got {found}")
+            shape, found = shape_of(model, name), self.arrays[name].shape[1:]
+            if shape is not None and shape != found:
+                raise ShapeError(f"{name} of {model.name!r} has rows of shape {shape}, got {found}")
         return {name: self.arrays[name][start:stop] for name in (*names, *self.parameters)}
 
     def describe(self) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""Looking at models: a scene of bodies and shapes, one page that opens anywhere, pictures without a display,
-and a live server.
+"""Viewer: scenes of models and motions, as a page, a picture, a video or a live server.
 
 Belongs here: what is drawn, whatever draws it, and the backends (`html` with the JavaScript of `page`,
 `picture`, `video`, `live`). Does not belong here: commands (`app`), and what moves a robot (`simulate`, `adaptive`).

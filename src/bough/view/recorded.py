@@ -26,7 +26,7 @@ class Recorded(NamedTuple):
     q: FloatArray  # (T, nq)
     tracks: dict[str, FloatArray]  # (T,) each
     adaptive: bool
-    source: str  # how its model was made or found, as the command that recorded it was told
+    source: str  # how its model was made or found, as the command that recorded it had it
     digest: str  # of its model
     contact_force: FloatArray | None = None  # (T, points, 3)
 

@@ -8,7 +8,7 @@ from bough import zoo
 from bough.compile.routine import Routine, interpret
 from bough.opspace.loops import held_constants
 from bough.opspace.sweeps.factored import LDL_WORK
-from bough.opspace.sweeps.held import HELD_BY_FACTOR, HELD_DYNAMICS, IMPACT, Proximal, row_forces
+from bough.opspace.sweeps.held import CONSTRAINED_BY_FACTOR, CONSTRAINED_DYNAMICS, IMPACT, Proximal, row_forces
 from models import random_state
 
 ROW_FORCES = Routine(
@@ -49,7 +49,7 @@ def test_motion_and_impact_by_the_dense_equations():
     factor = (*held_constants(space)[:-1], groups[-1])
     kkt = np.block([[H, -J.T], [J, np.zeros((space.size,) * 2)]])
     wanted = np.linalg.solve(kkt, np.concatenate([tau - C, target - 2.0 * J @ v - drift]))
-    for routine, given in ((HELD_DYNAMICS, groups), (HELD_BY_FACTOR, factor)):
+    for routine, given in ((CONSTRAINED_DYNAMICS, groups), (CONSTRAINED_BY_FACTOR, factor)):
         qdd, f, residual = interpret(routine, given, space.sizes, q, v, tau, target, [2.0], [1e-10])
         np.testing.assert_allclose(np.concatenate([qdd, f]), wanted, atol=1e-7 * np.abs(wanted).max())
         assert residual[0] < 1e-8

@@ -42,7 +42,7 @@ def warm(
 ) -> None:
     """Compile ahead what the library, and a model, will need.
 
-    That is code for all models and tasks, adaptive code and, if a model is given, its own code.
+    That is code for all models and tasks, adaptive code and, with a model, its own code.
     Functions of a frame, forces by name, derivatives and the tasks of one space are compiled when they are first used.
     """
     from bough.app.warm import warm

@@ -78,7 +78,7 @@ def contents(molecule: Molecule) -> dict[str, Any]:
         "name": molecule.model.name, "chains": len(set(atoms.chain.tolist())), "residues": len(atoms.chain),
         "atoms": len(atoms), "mass, Da": round(float(atoms.masses.sum()), 3), "degrees of freedom": molecule.model.nv,
         "torsions that turn": len(kinds), **{kind: count for kind, count in named.items() if count},
-        "bonds held by closures": len(molecule.groups.cut),
+        "bonds closed by closures": len(molecule.groups.cut),
     }  # fmt: skip
 
 

@@ -96,32 +96,32 @@ def scene(source: Source, of: str | None, state: int) -> Scene:
     from bough.app.source import existing
 
     recording = read_motion(existing(source.file), state)
-    told = Source(of, source.options) if of else Source.of_text(recording.source, packages)
-    model = told.model()
+    model_source = Source(of, source.options) if of else Source.of_text(recording.source, packages)
+    model = model_source.model()
     recording.check(model)
-    found = counted(dressed(model, told.path(), package_paths=packages))
-    pushes = forces_of(told, model, recording)
+    found = counted(dressed(model, model_source.path(), package_paths=packages))
+    pushes = forces_of(model_source, model, recording)
     return found.playing(recording.time, recording.q, recording.tracks, arrows=pushes, adaptive=recording.adaptive)
 
 
 def forces_of(source: Source, model: Model, recording: Recorded) -> Arrows | None:
-    """Forces that were given, and those of contacts, where they act."""
+    """Forces that were applied, and those of contacts, where they act."""
     import numpy as np
 
     from bough.app.arguments import placed, placed_force
     from bough.view import arrows
 
-    given = [placed_force(text) for text in source.shown.get("force", ())]
+    forces = [placed_force(text) for text in source.shown.get("force", ())]
     touching = [placed(text) for text in source.shown.get("contact", ())]
-    samples, pushed = len(recording.time), recording.contact_force
-    if pushed is None or pushed.shape[1] != len(touching):
-        pushed, touching = np.zeros((samples, 0, 3)), []
-    if not (given or touching):
+    samples, contact_force = len(recording.time), recording.contact_force
+    if contact_force is None or contact_force.shape[1] != len(touching):
+        contact_force, touching = np.zeros((samples, 0, 3)), []
+    if not (forces or touching):
         return None
-    constant = np.array([force[:3] for _, force in given]).reshape(-1, 3)
-    force = np.concatenate([np.tile(constant, (samples, 1, 1)), pushed], axis=1)
-    points = [[0.0, 0.0, 0.0]] * len(given) + [point for _, point in touching]
-    return arrows(model, [name for name, _ in (*given, *touching)], force, points)
+    constant = np.array([force[:3] for _, force in forces]).reshape(-1, 3)
+    force = np.concatenate([np.tile(constant, (samples, 1, 1)), contact_force], axis=1)
+    points = [[0.0, 0.0, 0.0]] * len(forces) + [point for _, point in touching]
+    return arrows(model, [name for name, _ in (*forces, *touching)], force, points)
 
 
 def counted(found: Scene) -> Scene:

@@ -35,7 +35,7 @@ def _block(program: BlockList, known: dict[Pair, int], i: int, j: int) -> Block:
     """V_ij, made if it is new. Step 4 of Table 1: if j is the common ancestor, V_ij is the transpose of V_ji."""
     ancestor = program.tree.common_ancestor(i, j)
     waiting: list[tuple[Pair, bool]] = []
-    turned = False  # whether what is known of (i, j) is asked for as (j, i)
+    turned = False  # whether what is known of (i, j) is read as (j, i)
     while (i, j) not in known and (j, i) not in known:
         if j == ancestor:
             i, j, turned = j, i, not turned

@@ -1,6 +1,6 @@
 """PV-OSIM (Popov & Vereshchagin 1978; Sathya, Bruyninckx, Decre & Pipeleers 2024): Lambda^-1 in one inward sweep.
 
-O(n + m^2 d). The rows travel from their bodies to the root; each freedom on the way yields to them. What it yields are
+O(n + m^2 d). The rows travel from their bodies to the root; each DoF on the way yields to them. What it yields are
 the entries of Y_d = J L_d^-1 of the sparse factorization, found without H: Lambda^-1 = Y_D Y_d'.
 """
 
@@ -61,7 +61,7 @@ def start_rows(m: Mechanism, t: Seeds, s: Slots, w: Workspace) -> None:
 
 @kernel
 def yield_to_row(m: Mechanism, s: Slots, a: int, k: int, D: Scalar, W: Force, w: Workspace) -> None:
-    """Take from the row at slot a what freedom k feels: an entry of Y_d, as the sparse factorization has it."""
+    """Take from the row at slot a the force along DoF k: an entry of Y_d, as the sparse factorization has it."""
     e, K = s.entry[a] + k - m.dof[s.body[a]], get6(w.K, a)
     F = along(m, k, K)
     w.Y[e] = F

@@ -1,7 +1,7 @@
 """Everything about tasks from q and v in one sweep, Lambda, Jbar and N included (Featherstone 2010, eqs. 5 to 10).
 
 What a program without branches can give: Lambda is (Lambda^-1 + damping 1)^-1, and a singular task set shows as numbers
-that are not finite unless it is damped. Quantities that are not wanted are left out of the traced program.
+that are not finite unless it is damped. Quantities that are not outputs are left out of the traced program.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ MU_RHO = Routine(
 )
 
 
-# Joint forces that give tasks wanted accelerations, in one sweep (Khatib 1987; Featherstone 2010, eqs. 9, 10 and 33).
+# Joint forces that give tasks prescribed accelerations (Khatib 1987; Featherstone 2010, eqs. 9, 10 and 33).
 #
 # tau = C + J' Lambda (a - Jdot v - J H^-1 tau0) + tau0, which is C + J' Lambda (a - Jdot v) + N' tau0: neither Lambda
 # nor N is formed, and C cancels gravity and velocities. With Lambda = (Lambda^-1 + damping 1)^-1 nothing is singular.
@@ -160,7 +160,7 @@ def whole(
     q: Rows, v: Rows, target: Rows, posture: Rows, qdd: Rows,
     H: Rows, C: Rows, J: Rows, rate: Rows, bias: Rows, error: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """H qdd + C = tau, rate = J v, bias = Jdot v, error = target less position; qdd is held at zero."""
+    """H qdd + C = tau, rate = J v, bias = Jdot v, error = target less position; qdd is fixed at zero."""
     mass_matrix(m, q, H, w)
     newton_euler(m, v, qdd, C, w)
     drift(m, t, q, v, bias, w)

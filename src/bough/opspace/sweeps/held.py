@@ -1,4 +1,4 @@
-"""Forward dynamics of a mechanism whose rows are held: one routine from (q, v, tau) to (qdd, f).
+"""Forward dynamics of a mechanism with constrained rows: one routine from (q, v, tau) to (qdd, f).
 
 The articulated-body algorithm gives the rows' free acceleration y, PV elimination (Popov & Vereshchagin 1978) gives
 A = Lambda^-1 on the same articulated inertias, which a trace computes once. A f = a* - y is solved by proximal steps
@@ -29,7 +29,7 @@ from bough.types import Rows, Scalar, Workspace
 
 
 class Proximal(NamedTuple):
-    """How forces of held rows are found."""
+    """How forces of constrained rows are found."""
 
     iterations: Rows  # (1,)
     share: Rows  # (1,) of each row in a mean: 1 / rows
@@ -37,7 +37,7 @@ class Proximal(NamedTuple):
 
 
 @kernel
-def held_dynamics(
+def constrained_dynamics(
     m: Mechanism, t: Seeds, s: Slots, p: JacobianPattern, c: Proximal, q: Rows, v: Rows, tau: Rows,
     target: Rows, damping: Rows, proximal: Rows, qdd: Rows, f: Rows, residual: Rows, w: Workspace,
 ) -> None:  # fmt: skip
@@ -101,9 +101,9 @@ def push_joints(m: Mechanism, s: Slots, f: Rows, w: Workspace) -> None:
             w.u[k] = w.u[k] + w.YD[s.entry[a] + k - first] * f[s.row[a]]
 
 
-HELD_DYNAMICS = Routine(
+CONSTRAINED_DYNAMICS = Routine(
     "constrained_dynamics",
-    held_dynamics,
+    constrained_dynamics,
     inputs={
         "q": "nq", "v": "nv", "tau": "nv", "target": "rows", "damping": "1", "proximal": "1",
     },
@@ -113,7 +113,7 @@ HELD_DYNAMICS = Routine(
 )  # fmt: skip
 
 
-# Held rows by the sparse factor H = L' D L: forward dynamics, impacts, and moves onto them (Featherstone 2010).
+# Constrained rows by the sparse factor H = L' D L: forward dynamics, impacts, and moves onto them (Featherstone 2010).
 #
 # With Y = J L^-1 and z = L^-T (tau - C): the rows' free acceleration is Jdot v + Y D^-1 z, A = Lambda^-1 = Y D^-1 Y',
 # and forces f of the rows (by `row_forces`) give qdd = L^-1 D^-1 (z + Y' f). An impact changes v by H^-1 J' f,
@@ -123,13 +123,13 @@ HELD_DYNAMICS = Routine(
 
 
 class Fixed(NamedTuple):
-    """Degrees of freedom that do not move onto held rows: rotors so heavy that nothing moves them."""
+    """Degrees of freedom that do not move onto constrained rows: rotors so heavy that nothing moves them."""
 
     rotor: Rows  # (dofs,)
 
 
 @kernel
-def held_by_factor(
+def constrained_by_factor(
     m: Mechanism, t: Seeds, p: JacobianPattern, d: DofTree, c: Proximal, q: Rows, v: Rows, tau: Rows,
     target: Rows, damping: Rows, proximal: Rows, qdd: Rows, f: Rows, residual: Rows, w: Workspace,
 ) -> None:  # fmt: skip
@@ -206,13 +206,13 @@ _WORK = dict(LTDL.work) | LDL_WORK | {
     "A": "rows rows", "J": "entries", "YD": "entries", "H": "packed", "left": "rows", "force": "rows", "gap": "rows",
     "z": "dofs", "column": "dofs 1", "move": "nv", "rotor": "dofs",
 }  # fmt: skip
-HELD_BY_FACTOR = Routine(
+CONSTRAINED_BY_FACTOR = Routine(
     "constrained_dynamics",
-    held_by_factor,
+    constrained_by_factor,
     inputs={
         "q": "nq", "v": "nv", "tau": "nv", "target": "rows", "damping": "1", "proximal": "1",
     },
-    outputs=dict(HELD_DYNAMICS.outputs),
+    outputs=dict(CONSTRAINED_DYNAMICS.outputs),
     work=dict(DYNAMICS.work) | _WORK | {"y": "rows", "rate_of_rows": "rows"},
 )  # fmt: skip
 IMPACT = Routine(

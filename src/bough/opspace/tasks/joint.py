@@ -49,7 +49,7 @@ def joint(joint: str, *, name: str | None = None) -> JointTask:
 
 
 def joint_seeds(model: Model, name: str) -> list[list[Seed]]:
-    """A row for each freedom of the joint: its axis on the body, and minus that on the parent."""
+    """A row for each DoF of the joint: its axis on the body, and minus that on the parent."""
     m = model.mechanism
     joint = model.joint(name)
     last = int(model.frames.body[model.frame(joint.body)])

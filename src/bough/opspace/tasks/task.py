@@ -102,7 +102,7 @@ class Seed(NamedTuple):
     LOCAL: c in the body's frame. ALIGNED: c in world axes at `point` of the body. FIXED: c fixed in the world, about
     its origin. FOLLOWING: c in the frame of body `other`. FOLLOWING_ALIGNED: c in world axes at `point` of `other`.
     MOMENTUM: the body's inertia times c, a motion in world axes about the centre of mass; CENTER: the same over the
-    mass of all bodies. JOINT: c along freedom `dof` of the body's own joint, with REACTION on its parent.
+    mass of all bodies. JOINT: c along DoF `dof` of the body's own joint, with REACTION on its parent.
     ALONG: a unit force at `point` of the body, away from the point c[:3] of body `other` or of the world.
     """
 

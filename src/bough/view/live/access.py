@@ -55,7 +55,7 @@ class Access:
 
             def serve(*arguments: Any, **options: Any) -> Any:
                 answer, self.guards = options.pop("process_request", None), True
-                return original(*arguments, process_request=self._asked(answer), **options)
+                return original(*arguments, process_request=self._respond(answer), **options)
 
             server.serve = serve  # type: ignore[assignment,misc]
             try:
@@ -63,7 +63,7 @@ class Access:
             finally:
                 server.serve = original  # type: ignore[misc]
 
-    def _asked(self, answer: Callable[..., Any] | None) -> Callable[..., Any]:
+    def _respond(self, answer: Callable[..., Any] | None) -> Callable[..., Any]:
         async def process(connection: Any, request: Any) -> Any:
             why = self.refusal(request.path, request.headers)
             if why is not None:

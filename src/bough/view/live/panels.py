@@ -12,7 +12,7 @@ from bough.dynamics import Dynamics
 from bough.errors import BoughError
 from bough.types import FloatArray
 from bough.view.live.access import escape_markdown
-from bough.view.live.stage import Stage, quaternions, told
+from bough.view.live.stage import Stage, quaternions, resent
 from bough.view.shapes import unit
 
 MOST_SLIDERS = 60
@@ -118,7 +118,7 @@ class Ellipsoids:
                 )  # fmt: skip
             self.show(self.q)
 
-    @told
+    @resent
     def show(self, q: FloatArray) -> None:
         """All that are shown, at q, in one scale: the largest mass is a quarter of the robot."""
         with self.lock:

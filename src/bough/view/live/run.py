@@ -18,7 +18,7 @@ from bough.types import FloatArray
 from bough.view.bounds import corners_of
 from bough.view.kinematics import joints_in
 from bough.view.live.access import escape_markdown
-from bough.view.live.stage import Stage, told
+from bough.view.live.stage import Stage, resent
 
 KINDS = ("dynamics with contacts", "adaptive quasi-statics")
 FRAME, MOMENT, MOST_STEPS = 0.03, 0.02, 50  # s of motion in a frame, and of adaptive stepping
@@ -184,7 +184,7 @@ class Run:
         self.stage.arrow("/pulled", start, start if pull is None else pull.target - start)
         self._tell(words)
 
-    @told
+    @resent
     def _tell(self, words: str) -> None:
         self.text.content = f"{words}  \n{HELP}"
 

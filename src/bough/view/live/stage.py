@@ -22,21 +22,21 @@ MANY, WIDER = 2000, np.array([4.0, 4.0, 1.0])  # bodies; rods that move among ma
 ACTIVE, RESTING = np.array([250, 92, 13]), np.array([128, 140, 158])
 ARROW = (214, 69, 46)
 TRIES = 5
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 
-def told(change: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """A change that is told again: viser wakes its browsers from our thread, and stumbles where one wakes meanwhile."""
+def resent(change: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """Send a change again where it fails: viser wakes browsers from our thread, and fails if one wakes meanwhile."""
 
     @wraps(change)
-    def telling(*args: Given.args, **options: Given.kwargs) -> Answer:
+    def sent(*args: Arguments.args, **options: Arguments.kwargs) -> Answer:
         for _ in range(TRIES - 1):
             with suppress(RuntimeError):
                 return change(*args, **options)
         return change(*args, **options)
 
-    return telling
+    return sent
 
 
 class Stage:
@@ -62,7 +62,7 @@ class Stage:
         self.server.initial_camera.look_at = tuple(view.center)
         self.server.initial_camera.up = (0.0, 0.0, 1.0)
 
-    @told
+    @resent
     def show(self, q: FloatArray, active: Any = None) -> None:
         """Put all bodies where they are at q; with `active` (N,), those that move are lit up."""
         self.q, T = q, self.placements(q)
@@ -96,7 +96,7 @@ class Stage:
                 start, end = np.array(event.start_position), np.array(event.end_position)
                 act(event.phase, int(body[event.instance_index]), start, end)
 
-    @told
+    @resent
     def arrow(self, name: str, start: FloatArray, way: FloatArray) -> None:
         """Lines with tips, from points (k, 3) along vectors (k, 3); they replace those of the same name."""
         scene = self.server.scene
