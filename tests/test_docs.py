@@ -279,6 +279,25 @@ def test_commands_run(command, folder, monkeypatch):
     assert result.exit_code == 0, result.output
 
 
+NUMBER = re.compile(r"[-+]?[\d.,]*\d(?:e[-+]?\d+)?|\S*/cache|[▀▄█└├│─]")  # of this machine, and what draws trees
+
+
+def plain(text):
+    """Numbers are one sign and white space another, so that runs of two machines can be compared."""
+    return " ".join(NUMBER.sub("#", text).split())
+
+
+def test_outputs_on_the_page_of_commands_are_those_printed(folder):
+    """Line by line, but for the demonstration, the measurement and the cache, which are those of one machine."""
+    for section in (ROOT / "docs" / "commands.md").read_text().split("\n## ")[1:]:
+        commands = re.findall(r"^bough (.*)$", section.split("```text")[0], re.MULTILINE)
+        if section.split()[0] in ("demo", "bench", "cache", "reproduce"):
+            continue
+        found = plain("".join(CliRunner().invoke(cli.app, shlex.split(words)).output for words in commands))
+        for line in re.search(r"```text\n(.*?)```", section, re.DOTALL)[1].splitlines():
+            assert plain(line) in found, section.split()[0]
+
+
 def test_every_command_has_a_section_with_an_output():
     sections = (ROOT / "docs" / "commands.md").read_text().split("\n## ")[1:]
     names = [command.name or command.callback.__name__ for command in cli.app.registered_commands]

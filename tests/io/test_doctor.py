@@ -46,7 +46,7 @@ def test_findings(what: str) -> None:
     found = doctor(urdf(**change))
     if expected is None:
         assert [str(f) for f in found] == [
-            "note: r: Dynamics leaves out the limits of 2 joints, for simulate and control to use; for your information"
+            "note: r: Dynamics ignores the limits of 2 joints; simulate and control use them; for your information"
         ]
         return
     link, severity, words = expected

@@ -83,8 +83,8 @@ def test_layout(pair) -> None:
         "no actuator drives 'root', 'out', 'roll', 'wrist', 'joint5' and 2 more",
         "dropped 1 tendons",
         "dropped 7 contact geoms",
-        "Dynamics leaves out damping of 1 joint, for simulate to use",
-        "Dynamics leaves out the limits of 1 joint, for simulate and control to use",
+        "Dynamics ignores damping of 1 joint; simulate uses it",
+        "Dynamics ignores the limits of 1 joint; simulate and control use them",
     )
 
 

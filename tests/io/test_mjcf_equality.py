@@ -111,7 +111,7 @@ def test_frames_of_closures_meet_where_mujoco_closes_them(what: str) -> None:
     model, reference = load(text), mujoco.MjModel.from_xml_string(text)
     (closure,) = model.closures
     assert closure.kind == ("weld" if what == "weld" else "connect")
-    assert any("Dynamics leaves out 1 closure" in note for note in model.notes)
+    assert any("Dynamics ignores 1 closure" in note for note in model.notes)
     assert not [f for f in doctor(text) if f.severity == "error"]
     q, dynamics = np.array([0.3, -0.2, 0.1, 0, 0, 0, 1]), Dynamics(model, general=True)
     first, second = dynamics.placement(q, closure.frame), dynamics.placement(q, closure.other)

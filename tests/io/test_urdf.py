@@ -92,9 +92,9 @@ def test_limits_damping_and_notes() -> None:
     assert model.notes == (
         "dropped 1 <transmission>",
         "dropped 2 <gazebo>",
-        "Dynamics leaves out damping of 1 joint, for simulate to use",
-        "Dynamics leaves out dry friction of 1 joint, for simulate to use",
-        "Dynamics leaves out the limits of 2 joints, for simulate and control to use",
+        "Dynamics ignores damping of 1 joint; simulate uses it",
+        "Dynamics ignores dry friction of 1 joint; simulate uses it",
+        "Dynamics ignores the limits of 2 joints; simulate and control use them",
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.table import Table
-from rich.text import Text
+from rich.table import Column, Table
 
 from bough import cost
 from bough.compile.graph.expr import GraphTooLargeError
@@ -85,12 +84,17 @@ def formulas(model: Model) -> dict[tuple[str, str], tuple[OperationCount, str]]:
 
 def compared(costs: Sequence[CountedFunction]) -> Table:
     """Counts beside formulas."""
-    shown = Table("function", *COLUMNS, "paper", box=None)
+    shown = Table(Column("function", style="cyan", no_wrap=True), *COLUMNS, "paper", box=None)
     for row in costs:
         ours = [f"{getattr(row.counted, c):,}" for c in COLUMNS] if row.counted else ["too large", *[""] * 4]
-        name = row.function if row.method == row.function else f"{row.function}, {row.method}"
-        shown.add_row(Text(name, style="cyan", no_wrap=True), *ours, printed(row.formula))
+        shown.add_row(named(row, costs), *ours, printed(row.formula))
     return shown
+
+
+def named(row: CountedFunction, costs: Sequence[CountedFunction]) -> str:
+    """A function, and its method where others of the function are there, too."""
+    several = sum(other.function == row.function for other in costs) > 1
+    return f"{row.function}, {row.method}" if several else row.function
 
 
 def printed(formula: OperationCount | None) -> str:
@@ -102,7 +106,7 @@ def printed(formula: OperationCount | None) -> str:
 
 def sources(costs: Sequence[CountedFunction]) -> list[str]:
     """Where the formulas come from."""
-    return [f"{row.function}, {row.method}: {row.source}" for row in costs if row.source]
+    return [f"{named(row, costs)}: {row.source}" for row in costs if row.source]
 
 
 def planned(plan: MethodPlan) -> Table:

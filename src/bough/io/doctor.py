@@ -24,7 +24,7 @@ def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions
 
     Takes the options of `load`. Errors are what keeps `load` from reading the file with these options: there is one if
     and only if `load` raises. Warnings are probably mistakes; notes are facts worth knowing (what was dropped, what a
-    function leaves out, which joints mimic others).
+    function ignores, which joints mimic others).
     """
     if isinstance(source, Model):
         description, obstacle = _of_model(source), None
@@ -89,5 +89,5 @@ def _of_model(model: Model) -> Description:
         body |= {"mass": mass, "com": com, "inertia": inertia, "armature": float(model.armature[v])}
         bodies.append(body)
     notes = [f"{c.follower!r} mimics {c.leader!r}" for c in model.couplings]
-    loops = [f"{c.kind} {c.name!r} closes a loop, which Dynamics leaves out" for c in model.closures]
+    loops = [f"{c.kind} {c.name!r} closes a loop, which Dynamics ignores" for c in model.closures]
     return Description(model.name, bodies, [], [*notes, *loops, *model.notes])

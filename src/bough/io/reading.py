@@ -157,7 +157,7 @@ def _gravity(description: Description, options: LoadSettings) -> Sequence[float]
 
 
 def left_out(description: Description) -> list[str]:
-    """What the file says of joints and `Dynamics` leaves out."""
+    """What the file says of joints and `Dynamics` ignores."""
     moving = [body for body in description.bodies if JOINTS[body["joint"]]]
     has: dict[str, list[bool]] = {
         "damping": [bool(np.any(body.get("damping", 0.0))) for body in moving],
@@ -165,15 +165,17 @@ def left_out(description: Description) -> list[str]:
         "the spring": [body.get("stiffness", 0.0) != 0.0 for body in moving],
         "the limits": [any(body.get(key) is not None for key in LIMITS) for body in moving],
     }
-    users = {what: "simulate" for what in has} | {"the limits": "simulate and control"}
+    users = {what: "simulate uses it" for what in has} | {"the limits": "simulate and control use them"}
     notes = [
-        f"Dynamics leaves out {what} of {n} joint{'s' if n > 1 else ''}, for {users[what]} to use"
+        f"Dynamics ignores {what} of {n} joint{'s' if n > 1 else ''}; {users[what]}"
         for what, flags in has.items()
         if (n := sum(flags))
     ]
     if n := len(description.closures):
         loops = f"{n} closure{'s' if n > 1 else ''}"
-        notes.append(f"Dynamics leaves out {loops}, for ConstrainedDynamics and simulate to hold (without compliance)")
+        notes.append(
+            f"Dynamics ignores {loops}; ConstrainedDynamics and simulate keep loops closed (without compliance)"
+        )
     return notes
 
 

@@ -51,7 +51,7 @@ def test_loops_of_mjcf_can_be_left_out(run, tmp_path):
     path, solid = tmp_path / "m.xml", '<joint/><geom size="1"/>'
     path.write_text(f"""<mujoco><worldbody><body name="a">{solid}</body><body name="b">{solid}</body></worldbody>
     <equality><connect body1="a" body2="b" anchor="0 0 0"/></equality></mujoco>""")
-    assert "Dynamics leaves out 1 closure" in run("doctor", path)
+    assert "Dynamics ignores 1 closure" in run("doctor", path)
     shown = run("info", path)
     assert "1 closed by 3 rows" in shown
     assert "connect" in shown
