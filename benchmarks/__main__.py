@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks import overview, plots, report
-from benchmarks.absent import Sought, left_out
+from benchmarks.absent import Requirements, left_out
 from bough.app.bench.timing import Timing
 from bough.errors import BoughError, MissingExtraError, OptionError, UnknownNameError, nearest, short
 from bough.record import progress_bar
@@ -102,7 +102,7 @@ def measured(section: str) -> list[Timing]:
     try:
         module = import_module(f"benchmarks.{name}")
         rows = module.PARTS[part] if part else module.rows
-        return [*rows(), *getattr(module, "WANTED", Sought()).absent()]
+        return [*rows(), *getattr(module, "REQUIRED", Requirements()).absent()]
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"section {name} needs {error.name}: pip install 'bough[bench]'") from error
 

@@ -1,4 +1,4 @@
-"""What a section would measure if it were here: robots of example-robot-data, and other libraries."""
+"""What a section lacks on this machine: robots of example-robot-data, and other libraries."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bough.app.bench.timing import Timing
 GROUP = "not measured"
 
 
-class Sought(NamedTuple):
-    """The files of robots and the modules that a section looks for, and does without where they are not here."""
+class Requirements(NamedTuple):
+    """The files of robots and the modules of a section; it is measured without those that are not here."""
 
     robots: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.absent import Sought
+from benchmarks.absent import Requirements
 from benchmarks.dynamics import G1, models
 from bough import count, zoo
 from bough.app.bench.timing import Timing
@@ -24,7 +24,7 @@ from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.model import Model
 
 FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "inverse_mass_matrix")
-WANTED = Sought((G1,))
+REQUIRED = Requirements((G1,))
 UNIT = 15_000  # operations
 LONGEST_CHAIN = 31  # degrees of freedom whose H^-1 still has a graph small enough to be compiled
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import gpu_contacts, gpu_motion, gpu_peers, reaching
-from benchmarks.absent import Sought, robot_file
+from benchmarks.absent import Requirements, robot_file
 from benchmarks.dynamics import G1
 from bough import zoo
 from bough.app.bench.timing import Timing
@@ -27,7 +27,7 @@ from bough.model import Model, mark_limbs
 from bough.opspace import TaskSet, pose
 from bough.opspace.methods import prepare
 
-WANTED = Sought((G1, "panda.urdf"), ("mujoco.mjx", "mujoco_warp", "newton", "frax"))
+REQUIRED = Requirements((G1, "panda.urdf"), ("mujoco.mjx", "mujoco_warp", "newton", "frax"))
 BATCHES = (262_144, 1_048_576)
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns")
 TOLERANCE: dict[np.dtype, float] = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}

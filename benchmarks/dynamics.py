@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.absent import Sought, robot_file
+from benchmarks.absent import Requirements, robot_file
 from benchmarks.batches import batch
 from benchmarks.engines import OTHERS
 from bough import zoo
@@ -27,7 +27,7 @@ PUSHED = (512, BATCH)  # rows of batches with wrenches
 SECONDS = 0.15  # for each contestant
 G1 = "g1_29dof_rev_1_0.urdf"
 REAL = {"panda.urdf": False, "allegro_right_hand.urdf": False, "go1.urdf": True, G1: True}  # whether the base floats
-WANTED = Sought(tuple(REAL))
+REQUIRED = Requirements(tuple(REAL))
 
 
 def rows() -> list[Timing]:

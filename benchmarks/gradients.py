@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.absent import Sought, installed
+from benchmarks.absent import Requirements, installed
 from benchmarks.batches import MOST
 from benchmarks.compile import first_calls
 from benchmarks.dynamics import BATCH, G1, models
@@ -29,7 +29,7 @@ MANY = 65_536  # rows of the batch that bridges are measured on
 SMALL = 512  # rows where a result has many numbers: more would measure the machine's memory
 LARGE = ("forward_dynamics_derivatives", "inverse_dynamics_derivatives", "regressor")  # functions
 NEAR = 64  # rows whose results stay near the core
-WANTED = Sought((G1,), ("torch", "jax", "casadi"))
+REQUIRED = Requirements((G1,), ("torch", "jax", "casadi"))
 Cases = dict[str, dict[str, Contestant]]
 
 

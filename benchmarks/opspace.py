@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.absent import Sought, robot_file
+from benchmarks.absent import Requirements, robot_file
 from benchmarks.dynamics import BATCH, G1, MANY
 from bough import zoo
 from bough.app.bench.engines.pinocchio import pinocchio_twin
@@ -26,7 +26,7 @@ from bough.types import FloatArray
 
 Contestants = dict[str, Contestant]
 TALOS = "talos_reduced.urdf"
-WANTED = Sought((TALOS, G1))
+REQUIRED = Requirements((TALOS, G1))
 ENDS = ("arm_left_7_link", "arm_right_7_link", "leg_left_6_link", "leg_right_6_link")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.absent import Sought, robot_file
+from benchmarks.absent import Requirements, robot_file
 from benchmarks.dynamics import G1
 from benchmarks.reaching import FEET, HANDS, four_limbs, one_arm
 from bough import zoo
@@ -27,7 +27,7 @@ from bough.zoo.robots import LEGS
 MANY, FEW, STEPS, DT = 4096, 256, 50, 2e-3
 RADIUS, SPEED = 0.02, 0.1
 SOLVERS = {"daqp": "daqp", "proxqp": "proxsuite", "piqp": "piqp", "quadprog": "quadprog"}  # and their modules
-WANTED = Sought((G1, "panda.urdf"), ("pink", "mink", *SOLVERS.values()))
+REQUIRED = Requirements((G1, "panda.urdf"), ("pink", "mink", *SOLVERS.values()))
 SOLVED = 1e-3  # of the largest acceleration: what solvers stop at
 SOFT = "in the air both accelerate alike; on the ground not: MuJoCo's contacts give way, ours do not"
 

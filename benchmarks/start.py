@@ -17,14 +17,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import bough
-from benchmarks.absent import Sought, installed, robot_file
+from benchmarks.absent import Requirements, installed, robot_file
 from benchmarks.dynamics import G1
 from bough.app.bench.timing import Times, Timing
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.functions import FUNCTIONS
 
 REPEATS = 5
-WANTED = Sought((G1,), ("pinocchio",))
+REQUIRED = Requirements((G1,), ("pinocchio",))
 NEEDED = ("numpy", "llvmlite", "typer", "rich")
 CLOCK = "from time import perf_counter as now\nbegan = now()\n{code}\nprint(now() - began)"
 MODEL = """

@@ -63,10 +63,11 @@ PHRASES = {
     r"bears": "tolerates, carries",
     r"takes out": "removes",
 }
-FACE = ("app", "view", "zoo", "bridges")  # what users of the command line, the viewer and the zoo read first
+OTHERS = ("adaptive", "compile", "control", "dynamics", "molecules", "simulate")  # whose comments still have some
+REWRITTEN = sorted(set(bough._PACKAGES) - {*OTHERS, "arguments", "errors", "types"} | {"app", "bridges"})
 
 
-@pytest.mark.parametrize("package", FACE)
+@pytest.mark.parametrize("package", REWRITTEN)
 def test_docstrings_and_comments_use_the_words_of_the_field(package):
     found = {}
     for path in (ROOT / "src" / "bough" / package).rglob("*.py"):

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import batches
 from benchmarks.__main__ import SECTIONS, measured
-from benchmarks.absent import Sought, installed, robot_file
+from benchmarks.absent import Requirements, installed, robot_file
 from bough import zoo
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError
@@ -20,7 +20,7 @@ WITH_ROBOTS = ("dynamics", "gradients", "compile", "opspace", "robots", "start",
 def test_what_is_not_here_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("BOUGH_BENCH_ROBOTS", str(tmp_path))
     (tmp_path / "here.urdf").touch()
-    rows = Sought(
+    rows = Requirements(
         ("here.urdf", "talos.urdf"), ("numpy", "no_such_engine", "numpy.no_such_part", "no_such.part")
     ).absent()
     assert {row.model: row.note for row in rows} == {

@@ -16,7 +16,7 @@ from bough.errors import NumericalError
 from bough.types import FloatArray
 
 PLACES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # of xx xy yy xz yz zz
-STEPS, SHRINK = 60, 0.1  # Newton's steps for each weight, and how weights go down to the wanted one
+STEPS, SHRINK = 60, 0.1  # Newton's steps for each weight, and how weights go down to the final one
 THINNEST = 1e-9  # an eigenvalue of P0, relative to its trace, that counts as zero
 
 

@@ -101,15 +101,15 @@ def finite(a: FloatArray, what: str) -> FloatArray:
 
 def unit_axes(axis: npt.ArrayLike, joint: str, name: str) -> FloatArray:
     """Unit axes (1, 3), or (2, 3) for a universal joint; of a joint type that has no axis, whatever was given."""
-    wanted = 2 if joint == "universal" else 1
+    expected = 2 if joint == "universal" else 1
     try:
         axes = np.array(axis, float, ndmin=2)
     except (TypeError, ValueError):
         axes = np.empty(0)
     if joint == "universal" and axes.shape == (1, 3):
         axes = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    if axes.shape != (wanted, 3):
-        raise ModelError(f"body {name!r}: a {joint} joint needs {wanted} axis (3,), got {axis!r}")
+    if axes.shape != (expected, 3):
+        raise ModelError(f"body {name!r}: a {joint} joint needs {expected} axis (3,), got {axis!r}")
     finite(axes, f"body {name!r}: axis")
     for k, row in enumerate(axes.tolist()):
         length = math.hypot(*row)

@@ -134,8 +134,8 @@ def save(text: str, path: str | Path | None) -> str:
 def unsaid(model: Model, whole: Iterable[str], lost: dict[str, Any]) -> list[str]:
     """Quantities that a format has no word for, each with the degrees of freedom that have it.
 
-    Joints of the types `whole` have no limits there, and one damping and friction, that of their first degree of
-    freedom; `lost` are (nv,) other quantities, true where they have no word.
+    Joints of the types `whole` have no limits there, and one damping and friction, that of their first DoF;
+    `lost` are (nv,) other quantities, true where they have no word.
     """
     first, limited, idle = np.arange(model.nv), np.zeros(model.nv, bool), ~model.actuated
     for joint in model.joints:

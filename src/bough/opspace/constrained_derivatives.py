@@ -91,7 +91,7 @@ class Implicit:
 
 
 class Derived:
-    """The derivatives of a `ConstrainedDynamics`, compiled when they are first asked for."""
+    """The derivatives of a `ConstrainedDynamics`, compiled on first use."""
 
     def __init__(self, constrained: ConstrainedDynamics) -> None:
         self.constrained, self.nv, self.m = constrained, constrained.space.model.nv, constrained.tasks.size

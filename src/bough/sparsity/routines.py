@@ -31,7 +31,7 @@ PRODUCTS: dict[Callable[..., None], int] = {
 
 
 class PackedRows(NamedTuple):
-    """The packed rows of a tree, and which product is wanted."""
+    """The packed rows of a tree, and which product."""
 
     parent: IntArray  # (n,) depth-first
     rows: IntArray  # (n + 1,)

@@ -89,7 +89,7 @@ def random_tree(n: int = 30, seed: int = 0, geometry: str = "random", depth_firs
 
 
 def bicycle_chain(seed: int = 0, links: int = 30) -> Model:
-    """A bicycle chain hanging from its first pin: parallel axes half an inch apart (Redon & Lin 2005, section 6.1)."""
+    """A bicycle chain that lies flat, fixed at its first pin: parallel axes 12.7 mm apart (Redon & Lin 2005, 6.1)."""
     sized("bicycle_chain", "links", links)
     parent = np.arange(-1, links - 1)
     shape = regular_geometry(Tree(parent), generator("bicycle_chain", seed), 0.0127, 0.0, mass=0.0026)
