@@ -91,8 +91,9 @@ def charts(results: Path) -> str:
         if own:
             drawn += _panel(function, own, high)
             high += PANEL
-    head = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDE} {high}' font-family='system-ui, sans-serif'"
-    return f"{head} font-size='12' fill='#6b7683'>\n" + "\n".join(drawn) + "\n</svg>\n"
+    head = f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDE}' viewBox='0 0 {WIDE} {high}'"
+    font = "font-family='system-ui, sans-serif' font-size='12' fill='#6b7683'"
+    return f"{head} {font}>\n" + "\n".join(drawn) + "\n</svg>\n"
 
 
 def _panel(function: str, own: list[Cell], top: int) -> list[str]:

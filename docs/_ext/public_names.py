@@ -87,8 +87,9 @@ def front(packages: list[str]) -> str:
     lines += [":::{container} names", "", "| name | what it is |", "| --- | --- |"]
     for name, home in sorted((*bough._HOMES.items(), *bough._INNER.items())):
         package = home.split(".")[1]
-        target = home if name in bough._INNER else f"bough.{package}.{name}"
-        lines.append(f"| {{py:obj}}`bough.{name} <{target}>` | {first(name, home)} |")
+        link = f"{{py:obj}}`bough.{name} <bough.{package}.{name}>`"
+        inner = f"[`bough.{name}`]({package}.md)"  # a module
+        lines.append(f"| {inner if name in bough._INNER else link} | {first(name, home)} |")
     lines += ["", "| package | what it is for |", "| --- | --- |"]
     lines += [f"| [bough.{package}]({package}.md) | {sentence(getattr(bough, package))} |" for package in packages]
     lines += ["| [bridges](bridges.md) | CasADi, Gymnasium, JAX, PyTorch and SymPy |", "", ":::", ""]

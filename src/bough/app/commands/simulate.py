@@ -14,7 +14,6 @@ from bough.app.shell import Json, note, patient, say, show_json, watched
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
-    from bough.dynamics import Dynamics
     from bough.model import Model
     from bough.simulate import Contacts
     from bough.types import FloatArray
@@ -91,7 +90,9 @@ def simulate(
     from bough.simulate.drives import default_gains
 
     check_recording(record)
-    model, forces = source.model(), [placed_force(text) for text in force]
+    model, forces = source.model(), dict[str, Any]()
+    for name, numbers in map(placed_force, force):
+        forces[name] = forces.get(name, np.zeros(6)) + np.pad(numbers, (0, 6 - len(numbers)))
     q, touching = start(model, seed, height), contacts_of(contact, ground, grip)
     remark(model, q, falls=touching is None)
     rest = np.zeros(model.nv)
@@ -100,10 +101,10 @@ def simulate(
         explicit = None if INTEGRATORS[integrator_named(integrator)].is_implicit else dt
         springs, dampers = default_gains(Dynamics(model), q, kp, kd, explicit)
     driven = damped(model, dampers, "damping" in without)
-    dynamics = Dynamics(driven)
     options: dict[str, Any] = {
-        "dt": dt, "tau": law(dynamics, q, forces, springs, dt), "integrator": integrator,
-        "dynamics": dynamics, "without": [name for name in without if name != "damping"], "contacts": touching,
+        "dt": dt, "tau": spring(model, q, springs, dt) if springs.any() else None, "forces": forces or None,
+        "contacts": touching, "without": [name for name in without if name != "damping"], "dynamics": Dynamics(driven),
+        "integrator": integrator,
     }  # fmt: skip
     if 0.0 < dt <= duration:
         with patient("compiling for this robot"):
@@ -175,24 +176,9 @@ def contacts_of(texts: list[str], ground: float, grip: float) -> Contacts | None
     return Contacts(points, Plane((0.0, 0.0, ground)), grip) if points else None
 
 
-def law(
-    dynamics: Dynamics, start: FloatArray, forces: list[tuple[str, list[float]]], kp: FloatArray, dt: float
-) -> Law | None:
-    """Joint forces of the frames' forces, J' f, and of springs to the start, as they are at the end of the step."""
-    import numpy as np
-
-    model, zero = dynamics.model, np.zeros(3)
-    wrenches = [(model.frame_names[model.frame(name)], np.concatenate((f, zero))[:6]) for name, f in forces]
-    if not (wrenches or kp.any()):
-        return None
-
-    def torque(t: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        tau: FloatArray = kp * (model.difference(q, start) - dt * v)
-        for frame, wrench in wrenches:
-            tau += dynamics.jacobian(q, frame, "local_world_aligned").T @ wrench
-        return tau
-
-    return torque
+def spring(model: Model, start: FloatArray, kp: FloatArray, dt: float) -> Law:
+    """Joint forces of springs to the start, as they are at the end of the step."""
+    return lambda t, q, v: kp * (model.difference(q, start) - dt * v)
 
 
 def damped(model: Model, dampers: FloatArray, alone: bool) -> Model:
