@@ -8,6 +8,7 @@ import sys
 from contextlib import AbstractContextManager
 from dataclasses import asdict, is_dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+Record = Annotated[Path | None, typer.Option(help="Write the motion to this .npz or .parquet file.")]
+WRENCH = "FRAME:fx,fy,fz or with a moment, in the world's axes. May be repeated."
+Forces = Annotated[list[str], typer.Option("--force", metavar="FRAME:NUMBERS", help=WRENCH)]
 OK, FAILED, USAGE = 0, 1, 2
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bough.types import FloatArray
-from bough.view.shapes import Shapes
+from bough.view.shapes import Shapes, on_bodies
 
 if TYPE_CHECKING:
     from bough.view.scene import Scene
@@ -24,6 +24,12 @@ class View(NamedTuple):
     radius: float
     floor: float
     direction: tuple[float, float]
+
+
+def away(direction: tuple[float, float]) -> FloatArray:
+    """(3,) unit vector from the scene to a camera that stands in this direction, as in `View`."""
+    a, h = direction
+    return np.array([np.cos(h) * np.cos(a), np.cos(h) * np.sin(a), np.sin(h)])
 
 
 def bounds(scene: Scene) -> View:
@@ -44,12 +50,10 @@ def extent(scene: Scene, q: FloatArray) -> FloatArray:
     T = scene.placements(q)
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for part in scene.shapes:
-        own = np.where((part.body >= 0)[:, None, None], T[np.maximum(part.body, 0), :3], np.eye(4)[:3])
         low_corner, high_corner = box_of(part)
         middle, half = (low_corner + high_corner) / 2, (high_corner - low_corner) / 2
-        center = np.einsum("kij,j->ki", part.placement[:, :, :3], middle) + part.placement[:, :, 3]
-        center = np.einsum("kij,kj->ki", own[:, :, :3], center) + own[:, :, 3]
-        reach = np.abs(own[:, :, :3] @ part.placement[:, :, :3]) @ half
+        A = on_bodies(T, part.body, part.placement)
+        center, reach = A[:, :, :3] @ middle + A[:, :, 3], np.abs(A[:, :, :3]) @ half
         low, high = np.minimum(low, (center - reach).min(axis=0)), np.maximum(high, (center + reach).max(axis=0))
     return np.array([low, high]) if np.isfinite(low).all() else UNIT
 

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from bough.model.bodies import Mesh
 from bough.record import replacing
 from bough.types import FloatArray
-from bough.view.bounds import View, bounds, fine
+from bough.view.bounds import View, away, bounds, fine
 from bough.view.kinematics import moving
 from bough.view.raster import LIGHT, compiled
-from bough.view.shapes import Shapes, rods, unit
+from bough.view.shapes import Shapes, on_bodies, rods, unit
 
 if TYPE_CHECKING:
     from bough.view.scene import Scene
@@ -83,8 +83,7 @@ def _shapes(scene: Scene, sample: int) -> Sequence[Shapes]:
 
 
 def _camera(view: View, size: tuple[int, int], direction: tuple[float, float], zoom: float) -> _Camera:
-    a, h = direction
-    back = np.array([np.cos(h) * np.cos(a), np.cos(h) * np.sin(a), np.sin(h)])
+    back, a = away(direction), direction[0]
     right = np.array([-np.sin(a), np.cos(a), 0.0])
     axes = np.stack([right, np.cross(back, right), back])
     eye = np.array(view.center) + AWAY * view.radius / zoom * back
@@ -94,9 +93,8 @@ def _camera(view: View, size: tuple[int, int], direction: tuple[float, float], z
 def _triangles(part: Shapes, T: FloatArray, sides: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Corners (t, 3, 3), their normals, and colours (t, 3), in the world."""
     mesh = part.mesh or unit(part.kind, sides)
-    own = np.where((part.body >= 0)[:, None, None], T[np.maximum(part.body, 0), :3], np.eye(4)[:3])
-    A = own[:, :, :3] @ part.placement[:, :, :3]
-    p = np.einsum("kij,kj->ki", own[:, :, :3], part.placement[:, :, 3]) + own[:, :, 3]
+    world = on_bodies(T, part.body, part.placement)
+    A, p = world[:, :, :3], world[:, :, 3]
     corners, normals = mesh.vertices[mesh.faces], corner_normals(mesh)
     size = np.maximum((part.placement[:, :, :3] ** 2).sum(axis=1), 1e-300)  # normals are divided by the size
     placed = corners.reshape(-1, 3) @ A.transpose(0, 2, 1) + p[:, None]
@@ -135,9 +133,7 @@ def _arrows(scene: Scene, q: FloatArray, view: View, sample: int) -> list[Shapes
         return []
     force = scene.arrows.drawn(view.radius)
     now = force[min(sample, len(force) - 1)]
-    T, body = scene.placements(q), scene.arrows.body
-    own = np.where((body >= 0)[:, None, None], T[np.maximum(body, 0)], np.eye(4))
-    start = np.einsum("kij,kj->ki", own[:, :3, :3], scene.arrows.point) + own[:, :3, 3]
+    start = on_bodies(scene.placements(q), scene.arrows.body, scene.arrows.point[:, :, None])[:, :, 0]
     length = np.linalg.norm(now, axis=1)
     kept = length > 1e-6 * view.radius
     start, now, length = start[kept], now[kept], length[kept]

@@ -33,6 +33,17 @@ class Shapes:
         return len(self.body)
 
 
+def on_bodies(T: FloatArray, body: IntArray, local: FloatArray) -> FloatArray:
+    """Placements (k, 3, 4) in the world of placements (k, 3, m) on bodies, -1 the world; T (N, 4, 4) are those of all.
+
+    The last column of `local` is a point, the others are vectors.
+    """
+    own = np.where((body >= 0)[:, None, None], T[np.maximum(body, 0), :3], np.eye(4)[:3])
+    found: FloatArray = own[:, :, :3] @ local
+    found[:, :, -1] += own[:, :, 3]
+    return found
+
+
 def pieces_on(model: Model, pieces: Sequence[Piece], colours: FloatArray) -> list[Shapes]:
     """Pieces on the bodies that carry their frames; colours (N, 3) are those of bodies."""
     return joined([_piece_on(model, piece, colours) for piece in pieces])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bough.app.shell import Json, patient, say, show_json, watched
+from bough.app.shell import Forces, Json, Record, patient, say, show_json, watched
 from bough.app.source import Source, of_model
 
 
@@ -22,12 +21,6 @@ class ErrorName(str, Enum):  # noqa: UP042  (typer reads the values of both)
     energy = "energy"
 
 
-Forces = Annotated[
-    list[str],
-    typer.Option(
-        "--force", metavar="BODY:NUMBERS", help="BODY:fx,fy,fz or with a moment, in the world's axes. May be repeated."
-    ),
-]
 Gravity = Annotated[str | None, typer.Option(metavar="gx,gy,gz", help="gx,gy,gz in m/s^2, instead of the model's.")]
 Watch = Annotated[
     list[str], typer.Option("--body", metavar="BODY", help="Record and print the place of this body. May be repeated.")
@@ -46,7 +39,7 @@ def settle(
     method: Annotated[str, typer.Option(help="How a step is solved: auto, adaptive, dca or aba.")] = "auto",
     body: Watch = [],  # noqa: B006
     every: Annotated[int, typer.Option(min=1, help="Record every so many steps.")] = 1,
-    record: Annotated[Path | None, typer.Option(help="Write samples to this .npz or .parquet file.")] = None,
+    record: Record = None,
     forecast: Annotated[bool, typer.Option("--forecast", help="Print what other errors would cost, and stop.")] = False,
     json: Json = False,
 ) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bough.app.shell import Json, note, patient, say, show_json, watched
+from bough.app.shell import Forces, Json, Record, note, patient, say, show_json, watched
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
@@ -28,15 +27,6 @@ class Controller(str, Enum):  # noqa: UP042  (typer reads the values of both)
     pd = "pd"
 
 
-Forces = Annotated[
-    list[str],
-    typer.Option(
-        "--force",
-        metavar="FRAME:NUMBERS",
-        help="FRAME:fx,fy,fz or with a moment, in the world's axes. May be repeated.",
-    ),
-]
-Record = Annotated[Path | None, typer.Option(help="Write the motion to this .npz or .parquet file.")]
 Touching = Annotated[
     list[str],
     typer.Option(

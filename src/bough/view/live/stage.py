@@ -13,10 +13,10 @@ import numpy as np
 from bough.dynamics import Dynamics
 from bough.model.bodies import Mesh
 from bough.types import FloatArray
-from bough.view.bounds import View, bounds, fine
+from bough.view.bounds import View, away, bounds, fine
 from bough.view.picture import corner_normals
 from bough.view.scene import Scene
-from bough.view.shapes import Shapes, along, unit
+from bough.view.shapes import Shapes, along, on_bodies, unit
 
 MANY, WIDER = 2000, np.array([4.0, 4.0, 1.0])  # bodies; rods that move among many
 ACTIVE, RESTING = np.array([250, 92, 13]), np.array([128, 140, 158])
@@ -56,9 +56,7 @@ class Stage:
         self.server.scene.add_grid(
             "/floor", size, size, cell_size=step, section_size=5 * step, position=(*view.center[:2], view.floor)
         )
-        a, h = view.direction
-        back = np.array([np.cos(h) * np.cos(a), np.cos(h) * np.sin(a), np.sin(h)])
-        self.server.initial_camera.position = tuple(np.array(view.center) + 1.8 * view.radius * back)
+        self.server.initial_camera.position = tuple(np.array(view.center) + 1.8 * view.radius * away(view.direction))
         self.server.initial_camera.look_at = tuple(view.center)
         self.server.initial_camera.up = (0.0, 0.0, 1.0)
 
@@ -134,10 +132,9 @@ class _Part:
 
     def move(self, T: FloatArray, active: Any) -> None:
         body = self.part.body
-        own = np.where((body >= 0)[:, None, None], T[np.maximum(body, 0), :3], np.eye(4)[:3])
-        center = np.einsum("kij,kj->ki", own[:, :, :3], self.part.placement[:, :, 3]) + own[:, :, 3]
-        self.handle.batched_positions = center.astype(np.float32)
-        self.handle.batched_wxyzs = quaternions(own[:, :, :3] @ self.R).astype(np.float32)
+        world = on_bodies(T, body, np.dstack([self.R, self.part.placement[:, :, 3]]))
+        self.handle.batched_positions = world[:, :, 3].astype(np.float32)
+        self.handle.batched_wxyzs = quaternions(world[:, :, :3]).astype(np.float32)
         if self.textured:  # keeps its colours
             return
         if active is not None:
