@@ -6,7 +6,7 @@ import numpy as np
 
 import graphs
 from bough.compile.kernel import kernel
-from bough.joints import Abroad, Move, Primitive, register
+from bough.joints import ForeignLayout, Move, Primitive, register
 from bough.spatial import put3, put9, put_tail
 
 
@@ -76,7 +76,7 @@ def unturned(q):
 register(
     Primitive(
         "raft", (3, 4), (0.0, 0.0), raft_motion, raft_integrate, raft_difference, raft_rate, draw,
-        orientation=unturned, abroad={"drake": Abroad(swapped, swapped, 2, (4, 3))},
+        orientation=unturned, layouts={"drake": ForeignLayout(swapped, swapped, 2, (4, 3))},
         moves=(Move(3, 0), Move(4, 1)), urdf=("raft",),
     )
 )  # fmt: skip

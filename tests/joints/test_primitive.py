@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,13 @@ def test_a_joint_from_outside():
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, env=env)
     assert run.returncode == 0, run.stderr
     assert run.stdout == "joint 'late': register joints before the first model is built\n"
+
+
+def test_the_former_name_of_layouts_warns():
+    slide = PRIMITIVES["slide"]
+    with pytest.warns(DeprecationWarning, match="called layouts"):
+        found = replace(slide, abroad={"drake": PRIMITIVES["planar"].layouts["drake"]})
+    assert list(found.layouts) == ["drake"]
 
 
 def test_kinds():

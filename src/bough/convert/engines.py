@@ -10,8 +10,8 @@
 | planar v | linear in body axes, rate | linear in the parent's axes, rate | linear in the parent's axes, rate |
 
 Pinocchio may write the angle of a continuous or a planar joint as (cos, sin).
-The file of each joint says so (`joints.Abroad`); all others are the same everywhere. An acceleration is the derivative
-of v as each engine defines it. "World" is the frame the joint hangs on.
+The file of each joint says so (`joints.ForeignLayout`); all others are the same everywhere. An acceleration is the
+derivative of v as each engine defines it. "World" is the frame the joint hangs on.
 
 With the other engine's model joints are matched by name, in any order: `to_mujoco(model, mj_model)` gives a
 `LayoutMap`. Without it, `to_mujoco(model, q, v, a)` keeps the order of `model.joint_names`, and refuses mimic joints.
@@ -27,7 +27,7 @@ import numpy as np
 
 from bough.convert.maps import SAME, Foreign, LayoutMap, Pair, checked, rule_of
 from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
-from bough.joints import JOINTS, PRIMITIVES, Abroad
+from bough.joints import JOINTS, PRIMITIVES, ForeignLayout
 from bough.model import Joint, Model, unknown
 from bough.spatial import matrix_quaternion, quaternion_rotate
 from bough.types import FloatArray
@@ -218,7 +218,7 @@ def _with_cosine(pair: Pair) -> Pair:
     wide = pair.there.q.stop - pair.there.q.start > pair.own.q.stop - pair.own.q.start
     if not wide or any(PRIMITIVES[part].quaternion for part in JOINTS[pair.own.type]):
         return Pair(pair.there, pair.own, pair.tie)
-    return Pair(pair.there, pair.own, pair.tie, Abroad(_to_cosine, _from_cosine, 0, ()))
+    return Pair(pair.there, pair.own, pair.tie, ForeignLayout(_to_cosine, _from_cosine, 0, ()))
 
 
 def _to_cosine(x: FloatArray) -> FloatArray:
@@ -244,7 +244,7 @@ def _placed(pair: Pair, pin_model: Any) -> Pair:
     R, p = np.array(frame.rotation), np.array(frame.translation)
     x = matrix_quaternion(R)
     back = x * np.array([-1.0, -1.0, -1.0, 1.0])
-    rule = Abroad(lambda q: _moved(q, back, -quaternion_rotate(back, p)), lambda q: _moved(q, x, p), 7, ())
+    rule = ForeignLayout(lambda q: _moved(q, back, -quaternion_rotate(back, p)), lambda q: _moved(q, x, p), 7, ())
     mount = np.block([[R, -np.cross(np.eye(3), p).T @ R], [np.zeros((3, 3)), R]])
     return Pair(pair.there, pair.own, pair.tie, rule, mount)
 

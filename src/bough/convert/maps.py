@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from bough.compile.run.arrays import real_array
 from bough.errors import ModelError, NonFiniteError, ShapeError
-from bough.joints import JOINTS, PRIMITIVES, Abroad
+from bough.joints import JOINTS, PRIMITIVES, ForeignLayout
 from bough.model import Coupling, Joint, Model
 from bough.spatial import quaternion_rotate
 from bough.types import FloatArray
 
-SAME = Abroad(lambda q: q, lambda q: q, 0, ())
+SAME = ForeignLayout(lambda q: q, lambda q: q, 0, ())
 
 
 class Foreign(NamedTuple):
@@ -45,13 +45,13 @@ class Pair:
     there: Foreign
     own: Joint
     tie: Coupling | None = None
-    rule: Abroad = SAME
+    rule: ForeignLayout = SAME
     mount: FloatArray | None = None  # (6, 6) velocities there of a floating joint whose frame is placed otherwise
 
     @property
     def turns(self) -> bool:
         """Whether the velocity there is in other axes."""
-        return any(self.rule.turned)
+        return any(self.rule.rotated)
 
     def block(self, q: FloatArray | None, v: FloatArray | None = None) -> FloatArray:
         """Its part of G (..., there, here); with v, of the rate of G along it."""
@@ -73,7 +73,7 @@ class Pair:
             whole[..., primitive.axes] = v[..., self.own.v]
             rate = turn @ _cross_matrix(whole[..., :3])
         D = np.zeros((*turn.shape[:-2], 6, 6))
-        for part, turned in ((slice(3, 6), self.rule.turned[0]), (slice(0, 3), self.rule.turned[1])):
+        for part, turned in ((slice(3, 6), self.rule.rotated[0]), (slice(0, 3), self.rule.rotated[1])):
             fixed = np.eye(3) if v is None else np.zeros((3, 3))
             D[..., part, part] = (turn if v is None else rate) if turned else fixed
         return D[..., self.rule.axes, :][..., primitive.axes]
@@ -294,7 +294,7 @@ class LayoutMap:
         x, y = np.zeros((2, 6))
         x[axes], y[axes] = v[p.own.v], a[p.own.v]
         block, w = p.block(q), x[:3]
-        for part, flag in ((slice(3, 6), p.rule.turned[0]), (slice(0, 3), p.rule.turned[1])):
+        for part, flag in ((slice(3, 6), p.rule.rotated[0]), (slice(0, 3), p.rule.rotated[1])):
             if not flag:
                 continue
             mine = (part.start <= axes) & (axes < part.stop)
@@ -387,10 +387,10 @@ def _symmetric(H: npt.ArrayLike, n: int) -> FloatArray:
     return array
 
 
-def rule_of(joint: Joint, engine: str) -> Abroad:
+def rule_of(joint: Joint, engine: str) -> ForeignLayout:
     """How an engine writes a joint, where its file says that."""
     chain = JOINTS[joint.type]
-    return PRIMITIVES[chain[0]].abroad.get(engine, SAME) if len(chain) == 1 else SAME
+    return PRIMITIVES[chain[0]].layouts.get(engine, SAME) if len(chain) == 1 else SAME
 
 
 __all__ = ["SAME", "Foreign", "LayoutMap", "Pair", "checked", "rule_of"]

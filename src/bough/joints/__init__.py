@@ -16,9 +16,12 @@ belong here: how a model is built (`model`), and algorithms, which never ask for
 
 from __future__ import annotations
 
+from typing import Any
+from warnings import warn
+
 from bough.joints.manifold import DIFFERENCE, INTEGRATE, configuration_rate
 from bough.joints.mechanism import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS, Mechanism
-from bough.joints.primitive import JOINTS, PRIMITIVES, QUATERNION, Abroad, Move, Primitive, close_table, register
+from bough.joints.primitive import JOINTS, PRIMITIVES, QUATERNION, ForeignLayout, Move, Primitive, close_table, register
 from bough.joints.quaternion import quaternion_rotation, rotation_quaternion, tiny
 from bough.joints.table import BALL, FREE, PLANAR, SLIDE, TURN, difference_joint, integrate_joint, move_joint
 from bough.joints.waist import (
@@ -58,7 +61,7 @@ __all__ = [
     "TURN",
     "X_SCREW",
     "ZX_SCREWS",
-    "Abroad",
+    "ForeignLayout",
     "Mechanism",
     "Move",
     "Primitive",
@@ -93,3 +96,10 @@ __all__ = [
     "turn_to_body",
     "turn_to_parent",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Abroad":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn("bough.joints.Abroad is called ForeignLayout now", DeprecationWarning, stacklevel=2)
+    return ForeignLayout

@@ -6,7 +6,15 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.joints.mechanism import Mechanism
-from bough.joints.primitive import QUATERNION, Abroad, Move, Primitive, scalar_first, scalar_last, unit_quaternion
+from bough.joints.primitive import (
+    QUATERNION,
+    ForeignLayout,
+    Move,
+    Primitive,
+    scalar_first,
+    scalar_last,
+    unit_quaternion,
+)
 from bough.joints.quaternion import (
     put_tangent,
     quaternion_rate,
@@ -67,9 +75,9 @@ def from_rpy(rpy: FloatArray) -> FloatArray:
 BALL = Primitive(
     "ball", (0, 1, 2), (0.0, 0.0, 0.0, 1.0), motion, integrate, difference, rate, random,
     orientation=unit_quaternion,
-    abroad={
-        "mujoco": Abroad(scalar_first, scalar_last, 4, (0, 1, 2)),
-        "drake": Abroad(to_rpy, from_rpy, 3, (0, 1, 2), turned=(False, True)),
+    layouts={
+        "mujoco": ForeignLayout(scalar_first, scalar_last, 4, (0, 1, 2)),
+        "drake": ForeignLayout(to_rpy, from_rpy, 3, (0, 1, 2), rotated=(False, True)),
     },
     quaternion=True, moves=(Move(QUATERNION),),
     engines={"Pinocchio": "Spherical", "MuJoCo": "ball", "Drake": "ball_rpy"},

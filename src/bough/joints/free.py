@@ -7,7 +7,15 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.joints import ball
 from bough.joints.mechanism import Mechanism
-from bough.joints.primitive import QUATERNION, Abroad, Move, Primitive, scalar_first, scalar_last, unit_quaternion
+from bough.joints.primitive import (
+    QUATERNION,
+    ForeignLayout,
+    Move,
+    Primitive,
+    scalar_first,
+    scalar_last,
+    unit_quaternion,
+)
 from bough.joints.quaternion import (
     put_tangent,
     quaternion_rate,
@@ -78,9 +86,9 @@ def from_drake(q: FloatArray) -> FloatArray:
 FREE = Primitive(
     "free", (3, 4, 5, 0, 1, 2), (*(0.0,) * 6, 1.0), motion, integrate, difference, rate, random,
     orientation=unit_quaternion,
-    abroad={
-        "mujoco": Abroad(scalar_first, scalar_last, 7, (3, 4, 5, 0, 1, 2), turned=(True, False)),
-        "drake": Abroad(to_drake, from_drake, 7, (0, 1, 2, 3, 4, 5), turned=(True, True)),
+    layouts={
+        "mujoco": ForeignLayout(scalar_first, scalar_last, 7, (3, 4, 5, 0, 1, 2), rotated=(True, False)),
+        "drake": ForeignLayout(to_drake, from_drake, 7, (0, 1, 2, 3, 4, 5), rotated=(True, True)),
     },
     quaternion=True, moves=(Move(3, 0), Move(4, 1), Move(5, 2), Move(QUATERNION, 3)),
     urdf=("floating",), engines={"Pinocchio": "FreeFlyer", "MuJoCo": "free", "Drake": "quaternion_floating"},

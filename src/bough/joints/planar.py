@@ -7,7 +7,7 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.compile.scalar import sincos
 from bough.joints.mechanism import Mechanism
-from bough.joints.primitive import Abroad, Move, Primitive, same
+from bough.joints.primitive import ForeignLayout, Move, Primitive, same
 from bough.joints.quaternion import half_turn, put_tangent, screw_between, screw_step, tangent
 from bough.spatial import put9, put_tail
 from bough.types import FloatArray, Rows, Scalar
@@ -63,10 +63,10 @@ def orientation(q: FloatArray) -> FloatArray:
 
 
 # two slides and a hinge
-APART = Abroad(same, same, 3, (3, 4, 2), turned=(True, False))
+APART = ForeignLayout(same, same, 3, (3, 4, 2), rotated=(True, False))
 PLANAR = Primitive(
     "planar", (3, 4, 2), (0.0, 0.0, 0.0), motion, integrate, difference, rate, random,
-    orientation=orientation, abroad={"mujoco": APART, "drake": APART},
+    orientation=orientation, layouts={"mujoco": APART, "drake": APART},
     moves=(Move(3, 0), Move(4, 1), Move(2, 2)), urdf=("planar",), takes_axis=True,
     engines={"Pinocchio": "Planar", "Drake": "planar"},
 )  # fmt: skip

@@ -15,8 +15,9 @@ Its q starts at `m.q_index[i]`; its degrees of freedom are `m.dof[i]` and follow
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
+from warnings import warn
 
 import numpy as np
 
@@ -28,15 +29,15 @@ from bough.types import FloatArray
 Layout: TypeAlias = Callable[[FloatArray], FloatArray]  # a joint's part of q, (..., n), as another part
 
 
-class Abroad(NamedTuple):
-    """One joint in one engine. `axes` are those of its v there, in order; `turned` says whether the linear and the
+class ForeignLayout(NamedTuple):
+    """One joint in one engine. `axes` are those of its v there, in order; `rotated` says whether the linear and the
     angular part are in the axes of the frame that the joint hangs on, and not in the body's."""
 
     to: Layout
     back: Layout
     nq: int
     axes: tuple[int, ...]
-    turned: tuple[bool, bool] = (False, False)
+    rotated: tuple[bool, bool] = (False, False)
 
 
 def same(q: FloatArray) -> FloatArray:
@@ -87,8 +88,8 @@ class Primitive:
     rate: Kernel
     # (count, nq) configurations, evenly drawn; screws are drawn between their limits instead
     random: Callable[[np.random.Generator, int], FloatArray] | None = None
-    orientation: Layout | None = None  # the unit quaternion x y z w of a q, where `abroad` has turned parts
-    abroad: Mapping[str, Abroad] = field(default_factory=dict)  # by engine; without an entry they write it as here
+    orientation: Layout | None = None  # the unit quaternion x y z w of a q, where `layouts` has rotated parts
+    layouts: Mapping[str, ForeignLayout] = field(default_factory=dict)  # by engine; by default as here
     moves: tuple[Move, ...] = ()  # its motion for viewers, the first move first
     urdf: tuple[str, ...] = ()  # joint types made of it that URDF files have
     engines: Mapping[str, str] = field(default_factory=dict)  # its type in Pinocchio, MuJoCo (and MJCF files), Drake
@@ -96,6 +97,12 @@ class Primitive:
     quaternion: bool = False  # whether q ends in one, x y z w
     screw: bool = False  # a screw about z: one degree of freedom, cheaper than a placement
     kind: int = 0  # its number in the kernels, given by `register`
+    abroad: InitVar[Mapping[str, ForeignLayout] | None] = None  # the former name of `layouts`
+
+    def __post_init__(self, abroad: Mapping[str, ForeignLayout] | None) -> None:
+        if abroad is not None:
+            warn("Primitive(abroad=...) is called layouts now", DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "layouts", abroad)
 
     @property
     def nq(self) -> int:
