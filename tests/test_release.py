@@ -70,7 +70,7 @@ def test_former_names_warn_where_they_are_used_and_stand_in_the_changelog(call):
 def test_former_names_of_packages_warn():
     former = {
         "adaptive": ["Settled"], "opspace": ["Innovations", "UnitInnovations"], "simulate": ["GroundedEnsemble"],
-        "convert": ["PinocchioMap"], "joints": ["Abroad"], "sweep": ["Executor"],
+        "convert": ["PinocchioMap"], "joints": ["Abroad"], "sweep": ["Executor", "GivenRows"],
     }  # fmt: skip
     for package, name in [(package, name) for package, names in former.items() for name in names]:
         with pytest.warns(DeprecationWarning, match=name):

@@ -14,7 +14,7 @@ import pytest
 
 from bough import sweep, zoo
 from bough.errors import MissingExtraError, OptionError, RecordingError, SweepError
-from bough.sweep import DrawnRows, Evaluate, GivenRows, Job, Processes, Threads, parts, read, run
+from bough.sweep import ArrayRows, DrawnRows, Evaluate, Job, Processes, Threads, parts, read, run
 from patience import until
 
 pytest.importorskip("pyarrow")
@@ -255,7 +255,7 @@ def test_results_that_make_no_table(name, words, notes, own, tmp_path):
 
 
 def test_columns_that_clash_leave_nothing_behind(tmp_path):
-    rows = GivenRows({"q": np.zeros((4, 3)), "gravity": np.zeros((4, 3))})
+    rows = ArrayRows({"q": np.zeros((4, 3)), "gravity": np.zeros((4, 3))})
     with pytest.raises(OptionError, match="may not be called 'gravity'"):
         run(Job(JOB.model, Evaluate("gravity"), rows), tmp_path / "a", chunk=2)
     assert not (tmp_path / "a").exists()
@@ -263,7 +263,7 @@ def test_columns_that_clash_leave_nothing_behind(tmp_path):
 
 def test_functions_get_copies_of_their_rows(notes, own, tmp_path):
     drawn = DrawnRows(6).take(JOB.model, ("q", "v"), 0, 6)
-    given = GivenRows(drawn)
+    given = ArrayRows(drawn)
     run(Job(JOB.model, own("greedy").work, given), tmp_path / "a", Threads(1), chunk=3)
     table = read(tmp_path / "a")
     np.testing.assert_array_equal(table["q"], drawn["q"])

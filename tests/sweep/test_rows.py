@@ -5,7 +5,7 @@ import pytest
 
 from bough import zoo
 from bough.errors import OptionError, ShapeError
-from bough.sweep import DrawnRows, GivenRows
+from bough.sweep import ArrayRows, DrawnRows
 from bough.sweep.rows import rows_at_a_time
 
 ARM = zoo.arm(3)
@@ -38,25 +38,25 @@ def test_seeds_differ():
 
 
 def test_given_rows():
-    rows = GivenRows({"q": np.arange(12.0).reshape(4, 3), "gravity": np.zeros((4, 3))})
+    rows = ArrayRows({"q": np.arange(12.0).reshape(4, 3), "gravity": np.zeros((4, 3))})
     assert rows.count == 4
     assert rows.parameters == ("gravity",)
     assert rows.take(ARM, ("q",), 1, 3)["q"].tolist() == [[3, 4, 5], [6, 7, 8]]
-    other = GivenRows({"q": np.arange(12.0).reshape(4, 3) + 1, "gravity": np.zeros((4, 3))})
+    other = ArrayRows({"q": np.arange(12.0).reshape(4, 3) + 1, "gravity": np.zeros((4, 3))})
     assert rows.describe() != other.describe()
 
 
 def test_refusals():
     with pytest.raises(ShapeError, match="q 4, v 3"):
-        GivenRows({"q": np.zeros((4, 3)), "v": np.zeros((3, 3))})
+        ArrayRows({"q": np.zeros((4, 3)), "v": np.zeros((3, 3))})
     with pytest.raises(ShapeError, match="at least one"):
-        GivenRows({})
+        ArrayRows({})
     with pytest.raises(OptionError, match="have no 'v'"):
-        GivenRows({"q": np.zeros((4, 3))}).take(ARM, ("q", "v"), 0, 1)
+        ArrayRows({"q": np.zeros((4, 3))}).take(ARM, ("q", "v"), 0, 1)
     with pytest.raises(ShapeError, match=r"q of 'arm' has rows of shape \(3,\), got \(5,\)"):
-        GivenRows({"q": np.zeros((4, 5))}).take(ARM, ("q",), 0, 1)
+        ArrayRows({"q": np.zeros((4, 5))}).take(ARM, ("q",), 0, 1)
     with pytest.raises(ShapeError, match="'q' is no array of numbers"):
-        GivenRows({"q": np.array(["a", "b"])})
+        ArrayRows({"q": np.array(["a", "b"])})
     with pytest.raises(OptionError, match="'weight' cannot be drawn"):
         DrawnRows(3).take(ARM, ("weight",), 0, 1)
     with pytest.raises(OptionError, match="spread"):

@@ -7,7 +7,7 @@ import bough
 from bough import zoo
 from bough.errors import BoughError, ModelError, OptionError
 from bough.record import read_table
-from bough.sweep import DrawnRows, Evaluate, GivenRows, Job, Roll, YourOwn, job
+from bough.sweep import ArrayRows, DrawnRows, Evaluate, Job, Roll, YourOwn, job
 from bough.sweep.rows import rows_at_a_time
 
 ARM = zoo.arm(3)
@@ -53,7 +53,7 @@ def test_options_and_shapes():
 def test_rows_that_are_not_finite_have_a_status():
     q = np.zeros((3, 3))
     q[1, 0] = np.nan
-    found = Job(ARM, Evaluate("gravity"), GivenRows({"q": q})).columns(0, 3)
+    found = Job(ARM, Evaluate("gravity"), ArrayRows({"q": q})).columns(0, 3)
     assert found["status"].tolist() == [0, 2, 0]
 
 
@@ -79,7 +79,7 @@ def test_a_rollout_with_its_path():
 
 
 def test_rollouts_of_parameter_sets():
-    rows = GivenRows({"q": np.zeros((2, 3)), "v": np.ones((2, 3)), "gravity": [[0, 0, 0], [0, 0, -9.81]]})
+    rows = ArrayRows({"q": np.zeros((2, 3)), "v": np.ones((2, 3)), "gravity": [[0, 0, 0], [0, 0, -9.81]]})
     found = Job(ARM, Roll(duration=0.01, dt=1e-3), rows).columns(0, 2)
     for k in range(2):
         own = ARM.with_gravity(rows.arrays["gravity"][k])
@@ -88,14 +88,14 @@ def test_rollouts_of_parameter_sets():
 
 
 def test_states_that_are_not_finite_fail_at_once():
-    rows = GivenRows({"q": [[0.0] * 3, [np.nan] * 3], "v": np.zeros((2, 3))})
+    rows = ArrayRows({"q": [[0.0] * 3, [np.nan] * 3], "v": np.zeros((2, 3))})
     found = Job(ARM, Roll(duration=0.01, dt=1e-3), rows).columns(0, 2)
     assert found["failed_at"].tolist() == [np.inf, 0.0]
     assert np.isnan(found["q_end"]).any(axis=1).tolist() == [False, True]
 
 
 def test_a_state_that_cannot_go_on_is_recorded():
-    rows = GivenRows({"q": np.zeros((2, 3)), "v": [[0.0] * 3, [1e200] * 3]})
+    rows = ArrayRows({"q": np.zeros((2, 3)), "v": [[0.0] * 3, [1e200] * 3]})
     found = Job(ARM, Roll(duration=0.01, dt=1e-3), rows).columns(0, 2)
     assert np.isfinite(found["failed_at"]).tolist() == [False, True]
 
@@ -131,7 +131,7 @@ def test_other_refusals(notes, own):
 
 
 def test_rows_fail_alike_in_every_chunk():
-    rows = GivenRows({"q": [[np.nan] * 3] * 2, "v": np.zeros((2, 3)), "gravity": np.zeros((2, 3))})
+    rows = ArrayRows({"q": [[np.nan] * 3] * 2, "v": np.zeros((2, 3)), "gravity": np.zeros((2, 3))})
     found = Job(ARM, Roll(duration=0.01, dt=1e-3), rows).columns(0, 2)
     assert found["failed_at"].tolist() == [0.0, 0.0]
     assert np.isnan(found["q_end"]).all()

@@ -17,13 +17,13 @@ from bough.sweep.driver import Summary, run
 from bough.sweep.executors import Processes, RayCluster, Slurm, Threads, Workers
 from bough.sweep.job import Job
 from bough.sweep.parts import read
-from bough.sweep.rows import DrawnRows, GivenRows
+from bough.sweep.rows import ArrayRows, DrawnRows
 from bough.sweep.work import Evaluate, Roll, SweepWork, YourOwn
 
 __all__ = [
+    "ArrayRows",
     "DrawnRows",
     "Evaluate",
-    "GivenRows",
     "Job",
     "Processes",
     "RayCluster",
@@ -43,4 +43,7 @@ def __getattr__(name: str) -> Any:
     if name == "Executor":  # an alias until 0.3
         warnings.warn("bough.sweep.Executor is called concurrent.futures.Executor", DeprecationWarning, stacklevel=2)
         return concurrent.futures.Executor
+    if name == "GivenRows":
+        warnings.warn("bough.sweep.GivenRows is called ArrayRows now", DeprecationWarning, stacklevel=2)
+        return ArrayRows
     raise AttributeError(f"module 'bough.sweep' has no attribute {name!r}")

@@ -17,7 +17,7 @@ from bough.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class GivenRows:
+class ArrayRows:
     """Arrays (rows, ...) by name: q, v, tau, qdd and, for parameter sets, inertia, gravity, armature, placement."""
 
     arrays: Mapping[str, FloatArray]
@@ -131,7 +131,7 @@ def rows_at_a_time(model: Model) -> int:
 
 
 STREAMS = ("q", "v", "qdd", "tau", "inertia")
-Rows = GivenRows | DrawnRows
+Rows = ArrayRows | DrawnRows
 
 
 def shape_of(model: Model, name: str) -> tuple[int, ...] | None:

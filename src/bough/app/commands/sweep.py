@@ -101,9 +101,9 @@ def work_of(text: str) -> SweepWork:
 def rows_of(states: Path | None, rows: int, seed: int, spread: float) -> Rows:
     """Rows of a file, or drawn ones."""
     from bough.record import read_arrays
-    from bough.sweep import DrawnRows, GivenRows
+    from bough.sweep import ArrayRows, DrawnRows
 
-    return DrawnRows(rows, seed, spread=spread) if states is None else GivenRows(read_arrays(states))
+    return DrawnRows(rows, seed, spread=spread) if states is None else ArrayRows(read_arrays(states))
 
 
 def executor_of(engine: SweepEngine, workers: int | None, address: str | None) -> Workers:
