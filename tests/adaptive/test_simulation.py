@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -205,3 +206,29 @@ def test_a_recording_is_written_as_it_grows(tmp_path):
         assert found["step"].tolist() == list(range(1, 41))
     with pytest.raises(SettingError, match=r"saved as \.npz or \.parquet"):
         adaptive.Recorder(path="run.txt")
+
+
+# Python functions that a step may call: 44 to 167 of them were most of the time of a step of 60 joints
+STEPS = {"full": 15, "aba": 36, "relative_joint": 44, "energy": 60}
+
+
+@pytest.mark.native("counts calls of functions that are compiled")
+@pytest.mark.parametrize("kind", STEPS)
+def test_an_ordinary_step_calls_few_functions(kind):
+    model, step = zoo.molecule(400), 1e-6
+    if kind == "full":
+        sim = adaptive.Dynamics(model, method="full")
+    elif kind == "aba":
+        sim = adaptive.QuasiStatics(model, method="aba")
+    else:
+        sim = adaptive.QuasiStatics(model, getattr(adaptive, kind)(0.05), "adaptive")
+    sim.apply_force(200, [1.0, 0.0, 0.0])
+    for _ in range(6):
+        sim.step(step)
+    called = []
+    sys.setprofile(lambda frame, event, arg: called.append(frame.f_code) if event == "call" else None)
+    try:
+        sim.step(step)
+    finally:
+        sys.setprofile(None)
+    assert len(called) <= STEPS[kind], [code.co_qualname for code in called]

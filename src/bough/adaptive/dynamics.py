@@ -14,7 +14,7 @@ from bough.adaptive.forces import vector
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.motion.solver import MotionSolver
 from bough.adaptive.motion.stepper import MotionStepper
-from bough.adaptive.simulation import Interrupts, Simulation, exclusive
+from bough.adaptive.simulation import Simulation, exclusive
 from bough.adaptive.stats import MotionStats, Recorder
 from bough.arguments import explained
 from bough.errors import SettingError
@@ -38,6 +38,8 @@ class Dynamics(Simulation):
     the model. With `max_turn` (rad) steps are cut into equal parts in which no joint turns by more, as fast as it is
     at the last choice.
     """
+
+    _title = "dynamics"
 
     def __init__(
         self,
@@ -126,7 +128,7 @@ class Dynamics(Simulation):
 
     def step(self, dt: float) -> None:
         """One step of dt seconds."""
-        self.run(1, dt)
+        self._move(1, dt, False, None, None)
 
     def run(
         self,
@@ -143,17 +145,11 @@ class Dynamics(Simulation):
         four stages of a step, at their places and times: forces that follow the motion are of fourth order, too. When a
         step diverges, all is as it was after the step before, and the step and the joint are named.
         """
-        if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
+        self._move(n, dt, progress, record, load)
+
+    def _move(
+        self, n: int, dt: float, progress: bool, record: Recorder | None, load: Callable[[Dynamics], None] | None
+    ) -> None:
+        if not ((type(dt) is float or isinstance(dt, Real)) and math.isfinite(dt) and dt > 0.0):
             raise SettingError(f"a step must be a positive, finite time dt in s, got {dt!r}")
-
-        def take(most: int, interrupts: Interrupts) -> int:
-            self.stepper.load = None if load is None else lambda: interrupts.call(lambda: load(self))
-            if self.stepper.load is not None:
-                most = 1
-                self.stepper.load()
-            return self.stepper.take(most, float(dt), float(dt))
-
-        try:
-            self._run("dynamics", n, progress, record, take)
-        finally:
-            self._release()
+        self._run(n, float(dt), float(dt), progress, record, load)

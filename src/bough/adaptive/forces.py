@@ -98,9 +98,8 @@ class Changes:
         self.everything = self.most_forces = self.measure = False
 
     def taken_by_plain(self) -> None:
-        """Forces and torques have reached the plain engine, but not the tree."""
-        if self.forces or self.torques or self.most_forces:
-            self.everything, self.most_forces = True, False
+        """Forces and torques that have changed have reached the plain engine, but not the tree."""
+        self.everything, self.most_forces = True, False
         self.forces.clear()
         self.torques.clear()
 
@@ -258,7 +257,8 @@ class Forces:
 
     def loads(self) -> Loads:
         """All forces by body; the same object until a force is added or removed."""
-        self.flush()
+        if self._waiting:
+            self.flush()
         if self._loads is None:
             used = np.flatnonzero(self.rows.number >= 0)
             used = used[np.argsort(self.rows.number[used], kind="stable")]  # sums do not depend on which rows are used

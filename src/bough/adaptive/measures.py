@@ -55,12 +55,6 @@ class ErrorMeasure:
         if len(scale) != 3 or not all(math.isfinite(s) and s >= 0.0 for s in scale) or not any(scale):
             raise SettingError(f"{self.name}: scale must be three numbers, none negative and not all 0, got {scale!r}")
 
-    @property
-    def limits(self) -> Scale:
-        """eps^2 times the scale."""
-        square = float(self.eps) ** 2
-        return (square * self.scale[0], square * self.scale[1], square * self.scale[2])
-
     def scaled(self, total: float, largest: float) -> float:
         """What the square of an error is compared with, given the sum of squares of all joints and the largest."""
         return self.scale[0] + self.scale[1] * total + self.scale[2] * largest

@@ -266,7 +266,7 @@ class Potentials:
 
     def set_step(self, h: float) -> bool:
         """Steps of this size follow; returns whether equations change by that."""
-        if h == self._h[0] or (self.none and not self._damped):
+        if h == self._h[0] or not (self._damped or len(self.springs.kind)):
             return False
         longest = self._set.max_h.min(initial=math.inf)
         if h > longest:

@@ -16,7 +16,7 @@ from bough.adaptive.potentials import Function, Potential
 from bough.adaptive.rest.solver import RestSolver, Selection, refine
 from bough.adaptive.rest.stepper import RestStepper
 from bough.adaptive.restraints import Restraints
-from bough.adaptive.simulation import Interrupts, Simulation, exclusive
+from bough.adaptive.simulation import Simulation, exclusive
 from bough.adaptive.stats import Recorder, Stats
 from bough.adaptive.tree.front import CERTIFICATE, JOINTS, ROOT
 from bough.arguments import explained
@@ -65,7 +65,7 @@ def stats(stepper: RestStepper) -> Stats:
     active = 0 if math.isnan(joints) else round(joints)
     return Stats(
         cost.method, stepper.steps, stepper.time, joints, cost.full, cost.linear, left, size, certificate, floor,
-        cost.seconds, memory, float(solver.clock.time[0]), stepper.cuts, solver.opening(), active, power(solver),
+        solver.seconds, memory, float(solver.clock.time[0]), stepper.cuts, solver.opening(), active, power(solver),
         joints / len(solver.inputs.model.joints),
     )  # fmt: skip
 
@@ -106,6 +106,8 @@ class QuasiStatics(Simulation):
     10 to 100; each step goes downhill. With "zero", the default of the paper's four measures, whose bound it has, their
     accelerations are put to zero afterwards. A measure of the paper with "rigid" has no bound: `stats.bound` is NaN.
     """
+
+    _title = "quasi-statics"
 
     def __init__(
         self,
@@ -205,7 +207,7 @@ class QuasiStatics(Simulation):
 
     def step(self, dt: float | None = None, *, h: float | None = None) -> None:
         """One step: joints move by h qdd, h = dt^2 / 2. Give dt (s) or h (s^2)."""
-        self.run(1, dt, h=h)
+        self._settle(1, dt, h)
 
     def run(
         self,
@@ -225,19 +227,20 @@ class QuasiStatics(Simulation):
         it returns a number, the energy of all forces but potentials, a step that raises it is taken back and cut.
         When a step fails, all is as it was after the step before.
         """
+        self._settle(n, dt, h, progress, record, load)
+
+    def _settle(
+        self,
+        n: int,
+        dt: float | None,
+        h: float | None,
+        progress: bool = False,
+        record: Recorder | None = None,
+        load: Callable[[QuasiStatics], float | None] | None = None,
+    ) -> None:
         dt, h = step_size(dt, h)
         springs = load if isinstance(load, Restraints) and self.stepper.follows else None
-        calls = load is not None and springs is None
-        self.stepper.begin(springs, calls, keeps_region=load is not None)
+        self.stepper.begin(springs, load is not None and springs is None, keeps_region=load is not None)
         if springs is not None:
             springs(self)
-
-        def take(most: int, interrupts: Interrupts) -> int:
-            if load is not None and calls:
-                return self.stepper.whole(h, dt, lambda: interrupts.call(lambda: load(self)))
-            return self.stepper.take(most, h, dt)
-
-        try:
-            self._run("quasi-statics", n, progress, record, take)
-        finally:
-            self._release()
+        self._run(n, h, dt, progress, record, load if springs is None else None)

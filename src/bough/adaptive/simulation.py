@@ -42,6 +42,7 @@ T = TypeVar("T")
 S = TypeVar("S", bound="Simulation")
 M = TypeVar("M", bound=Callable[..., Any])
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name))
+NO_HANDLER = (signal.SIG_DFL, signal.SIG_IGN, None)
 
 
 class Interrupts:
@@ -50,36 +51,38 @@ class Interrupts:
     While a function of the user's runs, signals are delivered at once.
     """
 
-    def __init__(self) -> None:
-        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
-        self._waiting: int | None = None
-        self._at_once = False
+    waiting: int | None = None
+    _at_once = False
 
     def __enter__(self) -> Interrupts:
-        if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
-                handler = getsignal(number)
-                if callable(handler):
-                    self._handlers[number] = handler
+        self._handlers: list[tuple[int, Callable[[int, FrameType | None], Any]]] = []
+        for number in SIGNALS:
+            handler = getsignal(number)
+            if handler not in NO_HANDLER:
+                try:
                     set_signal(number, self._receive)
+                except ValueError:  # another thread than the main one, which no signal reaches
+                    break
+                self._handlers.append((number, handler))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        for number, handler in self._handlers.items():
+        for number, handler in self._handlers:
             set_signal(number, handler)
-        self.deliver()
+        if self.waiting is not None:
+            self.deliver()
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self._at_once:
-            self._handlers[number](number, frame)
+            dict(self._handlers)[number](number, frame)
         else:
-            self._waiting = number
+            self.waiting = number
 
     def deliver(self) -> None:
         """Call the handler of a signal that waits."""
-        number, self._waiting = self._waiting, None
+        number, self.waiting = self.waiting, None
         if number is not None:
-            self._handlers[number](number, None)
+            dict(self._handlers)[number](number, None)
 
     def call(self, function: Callable[[], T]) -> T:
         """Call a function of the user's."""
@@ -96,7 +99,7 @@ def exclusive(method: M) -> M:
 
     @wraps(method)
     def guarded(self: Simulation, *args: Any, **options: Any) -> Any:
-        if not self._lock.acquire(blocking=False):
+        if not self._lock.acquire(False):
             raise SettingError(
                 f"{method.__name__.strip('_')}: another thread uses this simulation; give each thread its own"
             )
@@ -113,6 +116,7 @@ class Simulation:
 
     solver: Any  # a `Solver`: finds accelerations
     stepper: Any  # a `Stepper`: moves, and counts steps
+    _title: str  # of a progress bar
 
     def __init__(self, model: Model, without: str | Iterable[str]) -> None:
         self.model, self.without = model, check_effects(without)
@@ -298,7 +302,8 @@ class Simulation:
                 if ties is not None:
                     load(self)  # type: ignore[misc]
             finally:
-                self._release()
+                for restraints in self.inputs.restraints:
+                    restraints.release()
                 self.solver.motion.v[:] = 0.0
                 self.stepper.restart()
         if not found.converged:
@@ -318,11 +323,6 @@ class Simulation:
         finally:
             self.inputs.potentials.refresh()
             self.inputs.changes.all()
-
-    def _release(self) -> None:
-        """Restraints act in the call to which they are given."""
-        for restraints in self.inputs.restraints:
-            restraints.release()
 
     @property
     def all_restraints(self) -> tuple[Restraints, ...]:
@@ -434,22 +434,48 @@ class Simulation:
 
     @exclusive
     def _run(
-        self, what: str, n: int, progress: bool, record: Recorder | None, take: Callable[[int, Interrupts], int]
+        self, n: int, h: float, dt: float, progress: bool, record: Recorder | None, load: Callable[[Any], Any] | None
     ) -> None:
-        """n steps, at most so many at once as `take` is told; it says how many it took."""
+        """n steps of h; under a function that sets forces one by one, else as many at once as may be."""
         if not ((type(n) is int or isinstance(n, Integral)) and n >= 0):
             raise SettingError(f"the number of steps must not be negative, and a whole number, got {n!r}")
+        try:
+            if progress:
+                with progress_bar(self._title, n) as advance:
+                    self._steps(n, h, dt, record, load, advance)
+            else:
+                self._steps(n, h, dt, record, load, None)
+        finally:
+            for restraints in self.inputs.restraints:  # they act in the call to which they are given
+                restraints.release()
+
+    def _steps(
+        self,
+        n: int,
+        h: float,
+        dt: float,
+        record: Recorder | None,
+        load: Callable[[Any], Any] | None,
+        advance: Callable[[int], None] | None,
+    ) -> None:
         stepper, last = self.stepper, self.stepper.steps + n
-        with progress_bar(what, n, progress) as advance, Interrupts() as interrupts:
+        with Interrupts() as interrupts:
             while stepper.steps < last:
-                interrupts.deliver()
-                most = min(last - stepper.steps, 64 if progress else n)
+                if interrupts.waiting is not None:
+                    interrupts.deliver()
+                most = last - stepper.steps
+                if advance is not None:
+                    most = min(most, 64)
                 if record is not None:
                     most = min(most, record.every - stepper.steps % record.every)
-                done = take(most, interrupts)
+                if load is None:
+                    done = stepper.take(most, h, dt)
+                else:
+                    done = stepper.take_under(lambda: interrupts.call(lambda: load(self)), h, dt)
                 if record is not None and stepper.steps % record.every == 0:
                     record.take(self)
-                advance(done)
+                if advance is not None:
+                    advance(done)
 
     @exclusive
     def checkpoint(self, path: str | Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from numbers import Integral, Real
+from time import perf_counter
 from typing import Any
 
 from bough.adaptive.closure import Closure, Closures, make_plan
@@ -51,7 +51,7 @@ class Solver:
         self.assembly: Any = "balanced"
         self.closures: Closures | None = None
         self.engine: Engine  # of all joints
-        self.cost = Cost(methods[-1])
+        self.cost, self.seconds = Cost(methods[-1]), math.nan  # of the last call, by step
         self.h = 1.0  # of a step
 
     def set_step(self, h: float) -> None:
@@ -143,9 +143,9 @@ class Stepper:
 
     def take(self, most: int, h: float, dt: float) -> int:
         """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone."""
-        began = time.perf_counter()
+        began = perf_counter()
         done = self._advance(most, h)
-        self.solver.cost = replace(self.solver.cost, seconds=(time.perf_counter() - began) / max(done, 1))
+        self.solver.seconds = (perf_counter() - began) / (done or 1)
         self.steps, self.time = self.steps + done, self.time + done * dt
         return done
 

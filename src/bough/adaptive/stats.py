@@ -24,7 +24,6 @@ class Cost:
     joints: float = math.nan  # joint accelerations computed
     full: float = 0.0  # nodes redone in full
     linear: float = 0.0  # nodes redone for their forces only
-    seconds: float = math.nan
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled
+from bough.adaptive.compiled import compiled, prepared
 from bough.adaptive.engines.layout import JointLaws, JointState, LinkageArrays, SweepWork, make_work
 from bough.adaptive.engines.loops import LoopRows, no_loops
 from bough.adaptive.engines.rest import Course, RestLinkage, make_trial, no_pieces, rest_march, rest_solve
-from bough.adaptive.engines.steps import march_euler, march_momentum, march_rk4, march_stage
+from bough.adaptive.engines.steps import INTEGRATORS, rk4_stage
 from bough.adaptive.engines.stops import accelerations_now, apply_impulses, loop_forces, publish_stops
 from bough.adaptive.engines.sweeps import (
     from_momenta,
@@ -36,7 +36,6 @@ from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
 
 LONG = 1e9  # s: a step in which velocities are projected and gaps of loops stay
-INTEGRATORS = {"semi_implicit": march_euler, "rk4": march_rk4, "momentum": march_momentum}
 
 
 class Engine:
@@ -60,12 +59,14 @@ class Engine:
         self.has_stops = bool(laws.stops[0])  # friction or limits
         self.has_loops = loops is not None and len(loops.loop) > 0
         self._moves = moves or self.has_stops
-        bodies, dofs = len(mechanism.parent), len(mechanism.axis)
         # friction and stops go through the same sweeps as loops, whether there are any
-        self.loops: LoopRows = loops if loops is not None else no_loops(bodies if self.has_stops else 0, dofs)
-        self._rows: LoopRows | tuple[()] = self.loops if self.has_loops or self.has_stops else ()  # as kernels see it
+        if loops is None and self.has_stops:
+            loops = no_loops(len(mechanism.parent), len(mechanism.axis))
+        self.loops: Any = loops if self.has_loops or self.has_stops else ()  # as kernels see them
         self._loaded: Loads | None = None
-        self._trial: Any = None
+        self._march: tuple[Any, ...] = ()  # steps, prepared for those loads, and what they were made of
+        self._left = np.zeros(1, np.int64)
+        self._share = np.zeros(2)
         self.fresh = self.has_stops  # whether what friction and stops do is not known from a step before
         self._is_implicit = bool(self.has_stops or laws.damping.any() or laws.stiffness.any())
         self._steps: tuple[float, Mechanism, Mechanism] | None = None  # size, and the mechanism with it
@@ -93,12 +94,13 @@ class Engine:
 
     def load(self, loads: Loads) -> None:
         """Other bodies may be under forces."""
-        if loads is not self._loaded:
-            if self._loaded is not None or len(loads.body):
-                if self._force is None:
-                    self.work.force[:] = 0.0
-                compiled(mark_needs)(self.mechanism, loads, self.work)
-            self._loaded = loads
+        if loads is self._loaded:
+            return
+        if self._loaded is not None or len(loads.body):
+            if self._force is None:
+                self.work.force[:] = 0.0
+            compiled(mark_needs)(self.mechanism, loads, self.work)
+        self._loaded, self._march = loads, ()
 
     # At rest
 
@@ -136,22 +138,28 @@ class Engine:
         tau = self.laws.tau if self.stop_torques is None or h else self.laws.tau + self.stop_torques
         springs, *rest = others or [()] * 5
         closes, stops = rate is not None and self.has_loops, h > 0.0 and self.has_stops
-        rows: Any = self.loops if closes or stops else ()
-        share = np.zeros(2) if rate is None else np.array([rate * h, rate])
+        self._share[0], self._share[1] = (0.0, 0.0) if rate is None else (rate * h, rate)
         laws: Any = (self.laws, self.implicit(0.0)[1]) if stops else ((), ())
         own = self.mechanism, self.state, tau, loads, self.work
-        return RestLinkage(*own, springs, rows, share, *laws, *rest)
+        return RestLinkage(*own, springs, self.loops if closes or stops else (), self._share, *laws, *rest)
 
     def march_from_rest(
         self, course: Course, loads: Loads, springs: Springs, ties: Any, rate: float, of: Any = None
     ) -> float:
         """Take steps; see `rest_march`. Returns the energy of ties. `of` are the loads and pieces of a contraction."""
         given, pieces = of or (loads, no_pieces())
-        if self._trial is None:
-            self._trial = make_trial(self.mechanism, len(self.state.q), len(self.state.qdd))
-        self.load(loads)
-        linkage = self._at_rest(loads, rate, course.h, springs, ties, given, pieces, self._trial)
-        return float(compiled(rest_march)(linkage, course))
+        if loads is not self._loaded:
+            self.load(loads)
+        march, h = self._march, float(course.h[0])
+        if not march or not (
+            march[1] is course and march[2] is springs and march[3] is ties and march[4] is given and march[5] is pieces
+        ):
+            trial = make_trial(self.mechanism, len(self.state.q), len(self.state.qdd))
+            linkage = self._at_rest(loads, rate, h, springs, ties, given, pieces, trial)
+            march = prepared(rest_march, linkage, course), course, springs, ties, given, pieces
+            self._march = march
+        self._share[0], self._share[1] = rate * h, rate
+        return float(march[0]())
 
     def power(self) -> float:
         """qdd' M qdd of the solution at rest found last: the rate of descent, tau' qdd. O(n); NaN before the first."""
@@ -197,16 +205,21 @@ class Engine:
 
     def _in_motion(self, loads: Loads, h: float) -> LinkageArrays:
         """All that kernels work on, springs and dampers implicit in a step of h."""
-        return LinkageArrays(*self.implicit(h), self.state, self.laws, loads, self.work, self._rows)
+        return LinkageArrays(*self.implicit(h), self.state, self.laws, loads, self.work, self.loops)
 
     def march(self, loads: Loads, integrator: str, h: float, steps: int) -> int:
         """Take steps; returns how many are left before one that diverges."""
-        self.load(loads)
+        if loads is not self._loaded:
+            self.load(loads)
         if self.fresh and integrator != "semi_implicit":
             self.accelerate(loads, h)
         self.fresh = False
-        linkage = self._in_motion(loads, 0.0 if integrator == "rk4" else h)
-        left = int(compiled(INTEGRATORS[integrator])(linkage, h, steps))
+        self._left[0] = steps
+        if self._march[1:] != (integrator, h):
+            linkage = self._in_motion(loads, 0.0 if integrator == "rk4" else h)
+            self._march = prepared(INTEGRATORS[integrator], linkage, h, self._left), integrator, h
+        self._march[0]()
+        left = int(self._left[0])
         if left:
             self.work.stop_torque[:] = 0.0  # of a step that was no motion
         return left
@@ -217,7 +230,7 @@ class Engine:
         if self.fresh:
             self.accelerate(loads, h)
         self.fresh = False
-        left = compiled(march_stage)(self._in_motion(loads, 0.0), h, stage)
+        left = compiled(rk4_stage)(self._in_motion(loads, 0.0), h, stage)
         if left:
             self.work.stop_torque[:] = 0.0
         return not left
@@ -254,8 +267,9 @@ class Engine:
 
     def loop_forces(self) -> FloatArray:
         """(2 c, 6) on the bodies of its loops, in their frames, as they were found last."""
-        out = np.zeros((2 * len(self.loops.body), 6))
-        compiled(loop_forces)(self.loops, out)
+        out = np.zeros((2 * len(self.loops.body) if self.has_loops else 0, 6))
+        if len(out):
+            compiled(loop_forces)(self.loops, out)
         return out
 
     def kinetic_energy(self) -> float:

@@ -85,27 +85,33 @@ def make_trial(m: Mechanism, nq: int, nv: int) -> Trial:
 
 
 class Course(NamedTuple):
-    """Steps to take and, in arrays of one number, what came of them."""
+    """Steps to take, and what comes of them: arrays of one number."""
 
-    h: float
-    turn: float  # by which a joint may turn in one part
-    most: int  # parts of a step
-    checks: int  # 1 where parts that go uphill are taken back
-    known: int  # 1 where the accelerations at the beginning are known
-    age: int  # steps taken before with the same joints
-    grown: float  # power beyond which, or below which, other joints should move: seen after 1, 2, 4 ... steps
-    faded: float
+    h: FloatArray
+    turn: FloatArray  # by which a joint may turn in one part
+    most: IntArray  # parts of a step
+    checks: IntArray  # 1 where parts that go uphill are taken back
+    known: IntArray  # 1 where the accelerations at the beginning are known
+    age: IntArray  # steps taken before with the same joints
+    grown: FloatArray  # power beyond which, or below which, other joints should move: seen after 1, 2, 4 ... steps
+    faded: FloatArray
     steps: IntArray  # left
     parts: FloatArray  # of each step
     calm: IntArray  # parts that were not braked
     cuts: IntArray  # parts beyond the first of all steps
     code: IntArray
 
+    def begin(self, h: float, turn: float, most: int, steps: int, parts: float, calm: int) -> None:
+        """So many steps, in so many parts each or more; they are checked, and nothing is known."""
+        self.h[0], self.turn[0], self.most[0], self.steps[0], self.parts[0] = h, turn, most, steps, parts
+        self.calm[0], self.checks[0], self.known[0], self.age[0], self.cuts[0], self.code[0] = calm, 1, 0, 0, 0, FINE
+        self.grown[0], self.faded[0] = np.inf, 0.0
 
-def make_course(h: float, turn: float, most: int, steps: int, parts: float, calm: int) -> Course:
-    """So many steps, in so many parts each or more; they are checked, and nothing is known."""
-    ints = [np.array([x]) for x in (calm, 0, FINE)]
-    return Course(h, turn, most, 1, 0, 0, np.inf, 0.0, np.array([steps]), np.array([float(parts)]), *ints)
+
+def make_course() -> Course:
+    """Room for one."""
+    types = (float, float, int, int, int, int, float, float, int, float, int, int, int)
+    return Course._make(np.zeros(1, kind) for kind in types)
 
 
 @cache
@@ -280,15 +286,15 @@ def _brakes(s: RestLinkage, h: Scalar) -> int:
 @loop_kernel
 def _part(s: RestLinkage, c: Course, left: Scalar) -> Scalar:
     """How much of what is left of a step to take at once; notes where that cannot be."""
-    part, turn = min(left, c.h / c.parts[0]), turn_of(s.m, s.s.qdd, c.turn)
+    part, turn = min(left, c.h[0] / c.parts[0]), turn_of(s.m, s.s.qdd, c.turn[0])
     if not part * turn < 1e300:
         c.code[0] = NOT_FINITE
     elif part * turn > 1.0:
-        pieces, wanted = 1.0, min(left * turn - 1e-9, 2.0 * c.most)
+        pieces, wanted = 1.0, min(left * turn - 1e-9, 2.0 * c.most[0])
         while pieces < wanted:
             pieces += 1.0
         part = left / pieces
-    if left > c.most * part:
+    if left > c.most[0] * part:
         c.code[0] = max(c.code[0], TOO_FAR)
     return part
 
@@ -314,13 +320,13 @@ def _go_back(s: RestLinkage, q: Rows, passed: Scalar) -> None:
 def _step(s: RestLinkage, c: Course) -> Scalar:
     """One step, in parts; returns the springs' energy at its end. One that fails is taken back."""
     m, r, q, qdd = s.m, s.r, s.s.q, s.s.qdd
-    left, energy, count, began, before, solved = c.h, 0.0, 0, 0.0, 0.0, c.h
+    left, energy, count, began, before, solved = c.h[0], 0.0, 0, 0.0, 0.0, c.h[0]
     if len(s.t) > 0:
         began = s.t.passed[0]
     _move(m, q, r.zero, 0.0, r.first)
     while left > 0.0:
         part, count = _part(s, c, left), count + 1
-        if count > 2 * c.most:
+        if count > 2 * c.most[0]:
             c.code[0] = max(c.code[0], TOO_FAR)
         if c.code[0] != FINE:
             _go_back(s, r.first, began)
@@ -337,20 +343,20 @@ def _step(s: RestLinkage, c: Course) -> Scalar:
         _copy(m, qdd, r.qdd)
         _move(m, q, qdd, part, q)
         spring_all(m, s.p, q)
-        answer, goes_on = 0, c.checks == 1 or part < left or c.steps[0] > 1
+        answer, goes_on = 0, c.checks[0] == 1 or part < left or c.steps[0] > 1
         if goes_on:
             energy = rest_solve(s, part)
-        if goes_on and c.checks == 1 and part * turn_of(m, r.qdd, c.turn) > STILL:
+        if goes_on and c.checks[0] == 1 and part * turn_of(m, r.qdd, c.turn[0]) > STILL:
             answer = _brakes(s, part)
         # forces that stay may lead to where only very short steps are calm: there the shortest are taken as they are
-        if answer == 1 and (len(s.t) > 0 or 4.0 * c.h <= c.most * part):
-            c.parts[0], c.calm[0] = 2.0 * max(c.parts[0], c.h / part), 0
+        if answer == 1 and (len(s.t) > 0 or 4.0 * c.h[0] <= c.most[0] * part):
+            c.parts[0], c.calm[0] = 2.0 * max(c.parts[0], c.h[0] / part), 0
             _go_back(s, r.q, before)
             _copy(m, r.qdd, qdd)
             continue
         left = left - part if part < left else 0.0
         c.cuts[0] += 1 if left > 0.0 else 0
-        if c.checks == 1:
+        if c.checks[0] == 1:
             _note_calm(c, answer)
     return energy
 
@@ -362,15 +368,15 @@ def rest_march(s: RestLinkage, c: Course) -> Scalar:
     It ends early where a step fails, and where power has grown or faded too much. Where steps are checked, qdd holds
     the solution where it ends.
     """
-    m, r, look, age, energy = s.m, s.r, 1, c.age, 0.0
-    if c.known == 0:
-        energy = rest_solve(s, c.h)
+    m, r, look, age, energy = s.m, s.r, 1, c.age[0], 0.0
+    if c.known[0] == 0:
+        energy = rest_solve(s, c.h[0])
     while look <= age:
         look = 2 * look
     while c.steps[0] > 0:
         if age == look:
             look, power = 2 * look, motion_product(m, s.s.qdd, s.s.qdd, s.w.X, r.a, r.b)
-            if power > c.grown or power < c.faded:
+            if power > c.grown[0] or power < c.faded[0]:
                 c.code[0] = OUTGROWN
                 return energy
         energy = _step(s, c)

@@ -13,6 +13,8 @@ next step closes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bough.adaptive.engines.layout import JointState, LinkageArrays
 from bough.adaptive.engines.stops import apply_impulses, bend, hold_loops, restore_armature
 from bough.adaptive.engines.sweeps import effort, from_momenta, outward, solve, velocities, world_poses
@@ -21,7 +23,7 @@ from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.stepping import Stages, go_runge_kutta
 from bough.joints import Mechanism, integrate_joint
 from bough.spatial import add3, add6, cross, get6, get10, join, put6, rigid_times, rotate, rotate_back
-from bough.types import Force, Rotation, Scalar, Vector
+from bough.types import Force, Rotation, Rows, Scalar, Vector
 
 # Rates beyond this (m/s or rad/s) are no motion of a linkage
 FASTEST = 1e8
@@ -100,8 +102,8 @@ def _into(R: Rotation, p: Vector, f: Force) -> Force:
 
 
 @loop_kernel
-def momentum_step(x: LinkageArrays, h: float) -> None:
-    """One step that carries momenta; m has the armature of implicit springs and dampers.
+def momentum_step(x: LinkageArrays, h: float) -> int:
+    """One step that carries momenta; m has the armature of implicit springs and dampers. Returns as `end_step`.
 
     On the way w.momentum is about the world's origin.
     """
@@ -136,6 +138,7 @@ def momentum_step(x: LinkageArrays, h: float) -> None:
         j = m.v_index[k]
         s.v[j] = s.qdd[j]
         s.qdd[j] = (s.v[j] - s.v0[j]) / h
+    return end_step(x, h)
 
 
 @loop_kernel
@@ -157,47 +160,16 @@ def end_step(x: LinkageArrays, h: float) -> int:
     return wrong
 
 
-# Marches: steps until one diverges; what is returned is how many are left then, and w.u[0] the freedom.
+@loop_kernel
+def rk4_step(x: LinkageArrays, h: float) -> int:
+    """One step of fourth order; returns as `end_step`."""
+    for stage in range(4):
+        rk4_part(x, h, stage)
+    return end_step(x, h)
 
 
 @loop_kernel
-def march_euler(x: LinkageArrays, h: float, steps: int) -> Scalar:
-    """Semi-implicit steps."""
-    k = -1
-    while steps > 0 and k < 0:
-        k = euler(x, h)
-        steps -= k < 0
-    x.w.u[0] = float(k)
-    return float(steps)
-
-
-@loop_kernel
-def march_rk4(x: LinkageArrays, h: float, steps: int) -> Scalar:
-    """Steps of fourth order."""
-    k = -1
-    while steps > 0 and k < 0:
-        for stage in range(4):
-            rk4_part(x, h, stage)
-        k = end_step(x, h)
-        steps -= k < 0
-    x.w.u[0] = float(k)
-    return float(steps)
-
-
-@loop_kernel
-def march_momentum(x: LinkageArrays, h: float, steps: int) -> Scalar:
-    """Steps that carry momenta."""
-    k = -1
-    while steps > 0 and k < 0:
-        momentum_step(x, h)
-        k = end_step(x, h)
-        steps -= k < 0
-    x.w.u[0] = float(k)
-    return float(steps)
-
-
-@loop_kernel
-def march_stage(x: LinkageArrays, h: float, stage: int) -> Scalar:
+def rk4_stage(x: LinkageArrays, h: float, stage: int) -> Scalar:
     """One stage of one step of fourth order; returns 1 where the step diverges at its end."""
     rk4_part(x, h, stage)
     k = -1
@@ -205,3 +177,20 @@ def march_stage(x: LinkageArrays, h: float, stage: int) -> Scalar:
         k = end_step(x, h)
     x.w.u[0] = float(k)
     return float(k >= 0)
+
+
+def _march(step: Callable[[LinkageArrays, float], int]) -> Callable[[LinkageArrays, float, Rows], None]:
+    """Steps until one diverges: `left` (1,) counts them down, and w.u[0] is the degree of freedom that did, or -1."""
+
+    @loop_kernel
+    def march(x: LinkageArrays, h: float, left: Rows) -> None:
+        k = -1
+        while left[0] > 0 and k < 0:
+            k = step(x, h)
+            left[0] -= k < 0
+        x.w.u[0] = float(k)
+
+    return march
+
+
+INTEGRATORS = {"semi_implicit": _march(euler), "rk4": _march(rk4_step), "momentum": _march(momentum_step)}

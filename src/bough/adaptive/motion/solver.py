@@ -73,7 +73,7 @@ class MotionSolver(Solver):
     @property
     def active(self) -> int:
         """How many joints move by themselves."""
-        has_stepped = not math.isnan(self.cost.seconds)
+        has_stepped = not math.isnan(self.seconds)
         if (self.cost.method == "full" and has_stepped) or not self.region.begun:
             return len(self.inputs.model.joints)
         return self.region.linkage.joints
@@ -147,6 +147,7 @@ class MotionSolver(Solver):
     def restore(self, state: dict[str, Any]) -> None:
         """What `state` gave; inputs are there already."""
         self.motion.v[:], self.cost, changes = state["v"], Cost(state["last"]), self.changes
+        self.seconds = math.nan
         if "stops" in state:
             self.engine.restore_stops(state["stops"])
         self.selector.restore(state["selector"])

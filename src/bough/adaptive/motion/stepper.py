@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from bough.adaptive.engines.engine import INTEGRATORS, Engine
+from bough.adaptive.engines.engine import Engine
 from bough.adaptive.engines.rest import MAX_PARTS
+from bough.adaptive.engines.steps import INTEGRATORS
 from bough.adaptive.motion.solver import MotionSolver
 from bough.adaptive.solver import Stepper
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.contract import Loads
 from bough.errors import NumericalError, SettingError, unknown_option
 
+FULL, ADAPTIVE = Cost("full"), Cost("adaptive")
 OPEN = 1e-3  # m or rad by which loops may be open where a motion begins
 
 
@@ -44,24 +46,33 @@ class MotionStepper(Stepper):
             selector.upsets = min(2 * selector.upsets + 1, 1024)
             selector.wait = max(selector.wait, selector.upsets - 1)
 
+    def take_under(self, load: Callable[[], object], h: float, dt: float) -> int:
+        """One step under forces that a function sets, at its beginning and, of fourth order, at every stage."""
+        self.load = load
+        try:
+            load()
+            return self.take(1, h, dt)
+        finally:
+            self.load = None
+
     def _advance(self, most: int, h: float) -> int:
         solver, region = self.solver, self.solver.region
         if not self.is_checked:
             self._check_loops()
-        lead = 0.0 if self.integrator == "rk4" else h
-        if solver.is_exact or not region.ready(lead, keep=self.load is not None):
+        lead, is_exact = 0.0 if self.integrator == "rk4" else h, solver.is_exact
+        if is_exact or not region.ready(lead, keep=self.load is not None):
             engine, loads, n = solver.engine, solver.inputs.forces.loads(), most
-            if not solver.is_exact:
+            if not is_exact:
                 n = max(1, min(most, solver.selector.wait))
                 region.forget()
             if self.max_turn is not None:
                 n = min(n, region.interval.every)
-            solver.cost = Cost("full")
+            solver.cost = FULL
             done = n - self._march(engine, loads, h, n)
             solver.selector.wait -= done
         else:
             engine, n = region.engine, min(most, region.left)
-            solver.cost = Cost("adaptive")
+            solver.cost = ADAPTIVE
             done = n - (self._march(engine, region.linkage.loads, h, n) if region.linkage.joints else 0)
             region.age += done
         if n > done == 0:

@@ -225,13 +225,13 @@ class BoundedRegion(Region):
 
     def march(self, course: Course, ties: Any) -> float:
         """Take steps until forces outgrow the region, if they are checked; returns the energy of springs."""
-        if course.checks:
-            grown = GROWTH * self.power if self.power > 0.0 else math.inf
-            course = course._replace(age=self.age, grown=grown, faded=REST * self.power)
+        if course.checks[0]:
+            course.age[0], course.faded[0] = self.age, REST * self.power
+            course.grown[0] = GROWTH * self.power if self.power > 0.0 else math.inf
         steps = int(course.steps[0])
         energy = self.linkage.march(course, ties, self.solver.closing_rate)
         done = steps - int(course.steps[0])
-        self.solver.clock.time[0] += done * course.h
+        self.solver.clock.time[0] += done * course.h[0]
         self.solver.clock.step[0] += done
         tree = self.linkage.tree
         self.age += done

@@ -272,9 +272,10 @@ class RestSolver(Solver):
 
     def ready_engine(self) -> Loads:
         """The engine of all joints, up to date with forces."""
-        loads = self.inputs.forces.loads()
+        loads, changes = self.inputs.forces.loads(), self.changes
         self.engine.load(loads)
-        self.changes.taken_by_plain()
+        if changes.forces or changes.torques or changes.most_forces:
+            changes.taken_by_plain()
         return loads
 
     # Solving

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.adaptive.closure import Closures
 from bough.adaptive.cost import CHUNK, LOOK_COST, WARM_COST
 from bough.adaptive.engines.rest import BRAKED, CALM, MAX_PARTS, NOT_FINITE, TOO_FAR, make_course
 from bough.adaptive.engines.stops import NEAR
@@ -54,7 +55,7 @@ class RestStepper(Stepper):
         if refresh < 1:
             raise SettingError(f"refresh must be at least 1 step, got {refresh}")
         super().__init__(solver, max_turn)
-        self.selector, self.refresh = solver.selector, refresh
+        self.selector, self.refresh, self._full = solver.selector, refresh, Cost("aba", float(solver.selector.joints))
         self.parts, self.calm = 1, 0  # into which steps are cut so that they do not swing, and for how long in vain
         self.changed_steps = 0  # steps one after another before which forces were changed
         self._given = 0  # how often forces or torques had been given before the last step
@@ -62,6 +63,7 @@ class RestStepper(Stepper):
         self.least, self.since = math.inf, 0  # smallest opening of loops so far, and steps since
         self.judges, self.largest = True, 0.0  # whether steps of this run are cut by energy, and the largest so far
         self.keeps_region = False  # whether forces that change between steps leave the region of active joints as it is
+        self.course = make_course()
         self.springs: Restraints | None = None  # restraints that are followed in compiled code
         self.is_called = False  # whether forces are set before every step, by a function
         turning, m = np.zeros(solver.inputs.model.nv, bool), solver.inputs.mechanism
@@ -91,10 +93,11 @@ class RestStepper(Stepper):
         done = super().take(min(most, self.refresh - self.steps % self.refresh), h, dt)
         if self.steps % self.refresh == 0:
             self.solver.changes.all()
-        self._look_at_loops(done)
+        if self.solver.closures is not None:
+            self._look_at_loops(self.solver.closures, done)
         return done
 
-    def whole(self, h: float, dt: float, load: Callable[[], float | None]) -> int:
+    def take_under(self, load: Callable[[], float | None], h: float, dt: float) -> int:
         """One step in parts with the same sum of h, forces set before each of them; one that raises energy is cut."""
         first = self._energy(load())
         worst, began = 0.0, self.parts
@@ -166,9 +169,10 @@ class RestStepper(Stepper):
         self._given = solver.changes.given
         if solver.uses_all_joints and not (solver.switches and self._goes_to_tree()):
             return self._full_steps(most, h)
-        solver.examine()
-        if solver.uses_all_joints:
-            return self._full_steps(most, h)
+        if solver.tree is None or not solver.tree.noise.is_known:
+            solver.examine()
+            if solver.uses_all_joints:
+                return self._full_steps(most, h)
         before = self._snapshot() if solver.engine.has_stops else []
         if solver.is_exact:  # of all joints, with their accelerations from the tree
             done, known = 1, not solver.changes.solution and solver.cost.method == solver._tree_method
@@ -217,9 +221,10 @@ class RestStepper(Stepper):
         solver, n = self.solver, most
         if solver.engine.has_stops and solver.method != "aba":
             n = 1
-        elif solver.switches:
+        elif n > 1 and solver.switches:
             n = max(1, min(most, self.selector.wait))
-        n = max(1, min(n, ONE_CALL // max(1, self.selector.joints)))
+        if n > 1:
+            n = max(1, min(n, ONE_CALL // max(1, self.selector.joints)))
         if solver.closures is not None:  # how far they are open is seen after each call
             n = min(n, PATIENCE // 3)
         known = not solver.changes.solution and solver.cost.method == "aba"
@@ -229,16 +234,17 @@ class RestStepper(Stepper):
         else:
             done = self._march(n, h, known=known, checks=self._is_checked or self.springs is not None)
         self.selector.wait -= done
-        solver.cost = Cost("aba", float(self.selector.joints))
+        solver.cost = self._full
         return done
 
     def _tree_steps(self, n: int, h: float) -> int:
         """Steps by bounded passes over the tree, many of them in compiled code."""
         solver, selector, tree = self.solver, self.selector, self.solver.ready_tree()
-        n = 1 if solver.closures is not None else min(n, CHUNK - selector.taken) if solver.switches else n
+        switches = solver.switches
+        n = 1 if solver.closures is not None else min(n, CHUNK - selector.taken) if switches else n
         counts = tree.front.count
         counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
-        budget = selector.budget if solver.switches else NO_LIMIT
+        budget = selector.budget if switches else NO_LIMIT
         # steps until one is checked; the paper checks none
         catches_up, parts, left = bool(solver.clock.catches_up[0]), 1 if self.is_called else self.parts, 0
         due = -self.steps % CHECKED if catches_up else n
@@ -259,9 +265,9 @@ class RestStepper(Stepper):
             solver.changes.solution = True
             return self._full_steps(1, h)
         solver.changes.step()
-        full, linear, opened = (int(counts[k]) for k in (FULL_TIER, LINEAR_TIER, OPENED))
+        full, linear, opened = counts[[FULL_TIER, LINEAR_TIER, OPENED]].tolist()
         solver.cost = Cost("adaptive", opened / done, full / done, linear / done)
-        if solver.switches and not selector.took(done, full, linear):
+        if switches and not selector.took(done, full, linear):
             selector.leave(WARM_COST)
         return done
 
@@ -298,15 +304,15 @@ class RestStepper(Stepper):
 
         Loops that would need too many parts to close at once are closed more slowly.
         """
-        solver, springs, closures = self.solver, self.springs, self.solver.closures
+        solver, springs, closures, course = self.solver, self.springs, self.solver.closures, self.course
         checks = checks and not self.is_called
         if closures is not None and closures.rate < 1.0:
             n = 1
         while True:
             parts, calm = (self.parts, self.calm) if not self.is_called else (1, 0)
-            course = make_course(h, self.max_turn, self._most, n, parts, calm)
-            course = course._replace(known=int(known), checks=int(checks))
-            energy = self._march_once(course, on_region)
+            course.begin(h, self.max_turn, self._most, n, parts, calm)
+            course.known[0], course.checks[0] = known, checks
+            energy = self._march_once(on_region)
             done, code = n - int(course.steps[0]), int(course.code[0])
             if closures is None or done or code != TOO_FAR or closures.rate < SLOWEST:
                 break
@@ -326,9 +332,9 @@ class RestStepper(Stepper):
             raise self._too_long(h)
         return done
 
-    def _march_once(self, course: Any, on_region: bool) -> float:
+    def _march_once(self, on_region: bool) -> float:
         """Run compiled code, and note who has moved; returns the energy of springs."""
-        solver, springs, n = self.solver, self.springs, int(course.steps[0])
+        solver, springs, course, n = self.solver, self.springs, self.course, int(self.course.steps[0])
         if on_region:
             assert solver.region is not None
             energy = solver.region.march(course, () if springs is None else springs.ties(solver.region.linkage))
@@ -341,10 +347,10 @@ class RestStepper(Stepper):
         energy = solver.engine.march_from_rest(course, loads, potentials.springs, ties, solver.closing_rate)
         done = n - int(course.steps[0])
         if done:
-            solver.clock.time[0] += done * course.h
+            solver.clock.time[0] += done * course.h[0]
             self._all_moved(self.steps + done)
             cut_at_stops = solver.engine.has_stops and course.cuts[0] > 0  # they acted as in a part
-            solver.changes.solution = not course.checks or solver.has_functions or bool(cut_at_stops)
+            solver.changes.solution = not course.checks[0] or solver.has_functions or bool(cut_at_stops)
             if solver.has_functions:
                 potentials.refresh()
         return energy
@@ -414,9 +420,9 @@ class RestStepper(Stepper):
 
     def _move(self, h: float, on_region: bool = False) -> None:
         """Move all joints, or those of the region, by h qdd."""
-        course = make_course(h, math.inf, 1, 1, 1, 0)
-        known = int(not self.solver.engine.has_stops)  # they act as in this part
-        self._march_once(course._replace(known=known, checks=0), on_region)
+        self.course.begin(h, math.inf, 1, 1, 1, 0)
+        self.course.checks[0], self.course.known[0] = 0, not self.solver.engine.has_stops  # they act as in this part
+        self._march_once(on_region)
 
     def _move_on_tree(self, h: float) -> None:
         """Move the joints that a bounded pass opens by h qdd."""
@@ -488,11 +494,8 @@ class RestStepper(Stepper):
                 self.parts, self.calm = self.parts // 2, 0
         self.before[open_] = now
 
-    def _look_at_loops(self, steps: int) -> None:
+    def _look_at_loops(self, closures: Closures, steps: int) -> None:
         """Say so, once, when loops stay open after so many more steps."""
-        closures = self.solver.closures
-        if closures is None:
-            return
         opening = self.solver.last_gap()
         self.since += steps
         if opening < CLOSER * self.least:

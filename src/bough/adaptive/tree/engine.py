@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.compiled import compiled
+from bough.adaptive.compiled import compiled, prepared
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.tree.assembly import body_name, is_floating_base, make_metric
 from bough.adaptive.tree.contract import Loads, no_forces
@@ -142,17 +141,17 @@ class Noise(NamedTuple):
         hidden, rounding = self._parts(error, root)
         return 4.0 * max(math.sqrt(hidden), rounding) / math.sqrt(error.scaled(root, largest))
 
-    def inner(self, error: ErrorMeasure, root: float) -> ErrorMeasure:
-        """The measure for which a pass must stop, so that its bound is within `error` when rounding is added."""
+    def inner(self, error: ErrorMeasure, root: float) -> float:
+        """The square of eps for which a pass must stop, so that its bound is within `error` when rounding is added."""
         share = self.largest / self.root if self.root > 0.0 else 1.0
         scale = error.scaled(root, share * root)
         if not (self.is_known and scale > 0.0) or error.over == "energy":
-            return error
+            return float(error.eps) ** 2
         hidden, rounding = self._parts(error, root)
         rest = max(error.eps - rounding / math.sqrt(scale), 0.5 * error.eps) ** 2
         if error.over == "linkage":
             rest = max(rest - hidden / scale, 0.25 * rest)
-        return replace(error, eps=math.sqrt((1.0 - COARSE) * rest))
+        return (1.0 - COARSE) * rest
 
 
 def make_noise(found: FloatArray, rounding: float) -> Noise:
@@ -232,13 +231,6 @@ Stop = tuple[int, tuple[float, float, float]]
 NEVER: Stop = (OVER_JOINT, (-1.0, 0.0, 0.0))
 
 
-def stop(error: ErrorMeasure | None) -> Stop:
-    """When a bounded pass ends, as the passes read it."""
-    if error is None:
-        return NEVER
-    return OVER_JOINT if error.over == "joint" else OVER_LINKAGE, error.limits
-
-
 class TreeEngine:
     """Divide and conquer over an assembly tree, exact or error-bounded."""
 
@@ -261,6 +253,8 @@ class TreeEngine:
         nodes = len(self.plan.left)
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), self._forced())
         self._no_poses = np.zeros((0, 12))
+        self._limits, self._number = np.zeros(3), np.zeros(2, np.int64)
+        self._march: tuple[Any, ...] = ()  # steps, prepared, and what they were made of
         self._checked: Loads | None = None
         self.noise = Noise()
         self.probed: dict[Any, Noise] = {}  # noise under the probe, where no other simulation shares it
@@ -280,7 +274,8 @@ class TreeEngine:
     ) -> float:
         """Run one order of `command` on this tree."""
         out = self._no_poses if out is None else out
-        order = Order(what, *stop, turn, np.asarray(number, np.int64), out, make_keeps(self.keeps))
+        over, limits = stop
+        order = Order(what, over, np.array(limits), turn, np.asarray(number, np.int64), out, make_keeps(self.keeps))
         if what <= REFINE:
             self.begun += 1
         tree = self.mechanism, self.plan, self.state, self.front
@@ -324,23 +319,36 @@ class TreeEngine:
     def refine(self, error: ErrorMeasure | None, budget: int = NO_LIMIT) -> int:
         """Open clusters until the error is met (MET) or the budget of clusters is spent (SPENT); None is never met."""
         self._forget_all()
-        return int(self.do(REFINE, None, stop(self._inner(error)), number=(budget,)))
+        return int(self.do(REFINE, None, self._stop(error), number=(budget,)))
 
     @property
     def opened(self) -> int:
         """How many clusters the bounded pass has opened."""
         return int(self.front.count[DONE])
 
-    def _inner(self, error: ErrorMeasure | None) -> ErrorMeasure | None:
-        """The error at which a pass must stop, so that rounding does not take it beyond `error`."""
-        return None if error is None else self.noise.inner(error, float(self.front.value[ROOT]))
+    def _stop(self, error: ErrorMeasure | None) -> Stop:
+        """When a bounded pass ends, as the passes read it: before rounding takes it beyond `error`."""
+        if error is None:
+            return NEVER
+        square, (one, all_, largest) = self.noise.inner(error, float(self.front.value[ROOT])), error.scale
+        return OVER_JOINT if error.over == "joint" else OVER_LINKAGE, (square * one, square * all_, square * largest)
 
     def march(self, error: ErrorMeasure, loads: Loads, steps: int, turn: float, budget: int = NO_LIMIT) -> int:
         """Take error-bounded steps; returns how many are left if one would open more clusters than `budget`, or turn a
         joint by more than `turn` (`refused`)."""
         self._forget_all()
+        self.begun += 1
         self.front.count[REFUSED] = 0
-        return int(self.do(MARCH, loads, stop(self._inner(error)), turn, (budget, steps)))
+        over, limits = self._stop(error)
+        self._limits[0], self._limits[1], self._limits[2] = limits
+        self._number[0], self._number[1] = budget, steps
+        made, springs, how = self._march, self.springs, (over, turn, self.keeps)
+        if not made or not (made[1] is loads and made[2] is springs and made[3] is self.mechanism and made[4] == how):
+            order = Order(MARCH, over, self._limits, turn, self._number, self._no_poses, make_keeps(self.keeps))
+            tree = self.mechanism, self.plan, self.state, self.front
+            call = prepared(command, *tree, loads, self.clock, order, springs)
+            self._march = made = call, loads, springs, self.mechanism, how
+        return int(made[0]())
 
     @property
     def refused(self) -> bool:

@@ -39,19 +39,30 @@ _codes: dict[Any, tuple[Any, Any]] = {}
 _tuples: dict[int, tuple[list[int], Unpacked, list[Any]]] = {}  # of arrays, by id, while all of these are alive
 
 
-def call(kernel: Callable[..., Any], *arguments: Any) -> float:
-    """Run a kernel on C-contiguous arrays, which it may overwrite, on numbers, and on named tuples of both.
+class Call:
+    """A kernel and its arguments: C-contiguous arrays, which it may overwrite, numbers, and named tuples of both.
 
-    Its result, if there is one, is returned as a float.
+    It may be run again and again, on what its arrays hold by then. Its result, if there is one, comes as a float.
     """
-    words: list[bytes] = [bytes(8)]
-    kinds = _unpack(arguments, words)
-    table = bytearray(b"".join(words))
-    found = _codes.get((kernel, kinds))
-    code = _code(kernel, kinds) if found is None else found[1]
-    code(None, 1, ctypes.byref(_char.from_buffer(table)))
-    result: float = _DOUBLE.unpack_from(table)[0]
-    return result
+
+    def __init__(self, kernel: Callable[..., Any], *arguments: Any) -> None:
+        words: list[bytes] = [bytes(8)]
+        kinds = _unpack(arguments, words)
+        self._arguments = arguments  # alive as long as the table has their addresses
+        self._table = bytearray(b"".join(words))
+        self._at = ctypes.byref(_char.from_buffer(self._table))
+        found = _codes.get((kernel, kinds))
+        self._code = _code(kernel, kinds) if found is None else found[1]
+
+    def __call__(self) -> float:
+        self._code(None, 1, self._at)
+        result: float = _DOUBLE.unpack_from(self._table)[0]
+        return result
+
+
+def call(kernel: Callable[..., Any], *arguments: Any) -> float:
+    """Run a kernel once; see `Call`."""
+    return Call(kernel, *arguments)()
 
 
 def _unpack(xs: tuple[Any, ...], words: list[bytes]) -> tuple[int, ...]:
