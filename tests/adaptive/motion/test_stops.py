@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import bough
+from adaptive.linkages import random_forces
+from adaptive.trials import case, loaded
 from bough import adaptive
+from bough.adaptive.engines.stops import STUCK
 from bough.simulate import rollout
 from sizes import size
 
@@ -263,3 +266,17 @@ def test_the_error_is_bounded_with_dry_friction(seed):
         locked = max(locked, 12 - sim.active)
     assert worst <= 1.01 * eps
     assert locked > 0
+
+
+@pytest.mark.parametrize("seed", [60, 72, 111])
+def test_locked_joints_have_exactly_their_accelerations(seed):
+    """A large armature let them move by 1e-13 to 7e-13 of the others."""
+    twin, model, q, _, rng, _ = case(seed)
+    sim = loaded(adaptive.Dynamics(model, method="full"), q, (random_forces(twin, rng), rng.normal(size=model.nv)))
+    sim.velocity = rng.normal(size=model.nv) * (rng.random(model.nv) < 0.3)
+    engine, qdd = sim.solver.engine, sim.solver.motion.qdd
+    engine.accelerate(sim.inputs.forces.loads(), 1e-6, 0.0)
+    locked = engine.mechanism.v_index[engine.work.mode >= STUCK]
+    locked = locked[sim.velocity[locked] == 0.0]
+    assert len(locked)
+    assert np.abs(qdd[locked]).max() <= 1e-15 * np.abs(qdd).max()

@@ -68,7 +68,7 @@ class Engine:
         self._left = np.zeros(1, np.int64)
         self._share = np.zeros(2)
         self.fresh = self.has_stops  # whether what friction and stops do is not known from a step before
-        self._is_implicit = bool(self.has_stops or laws.damping.any() or laws.stiffness.any())
+        self._is_implicit = bool(laws.damping.any() or laws.stiffness.any())
         self._steps: tuple[float, Mechanism, Mechanism] | None = None  # size, and the mechanism with it
         self.stop_torques: FloatArray | None = None  # (n,) of friction and limits, where they act at rest
 
@@ -77,6 +77,11 @@ class Engine:
         """Working space, made when it is first needed."""
         sizes = len(self.mechanism.parent), len(self.mechanism.axis)
         return make_work(*sizes, self._moves, self.has_loops, self._force)
+
+    @cached_property
+    def _still(self) -> Mechanism:
+        """Without gravity."""
+        return self.mechanism._replace(gravity=np.zeros(3))
 
     @property
     def nbytes(self) -> int:
@@ -139,7 +144,7 @@ class Engine:
         springs, *rest = others or [()] * 5
         closes, stops = rate is not None and self.has_loops, h > 0.0 and self.has_stops
         self._share[0], self._share[1] = (0.0, 0.0) if rate is None else (rate * h, rate)
-        laws: Any = (self.laws, self.implicit(0.0)[1]) if stops else ((), ())
+        laws: Any = (self.laws, self._still) if stops else ((), ())
         own = self.mechanism, self.state, tau, loads, self.work
         return RestLinkage(*own, springs, self.loops if closes or stops else (), self._share, *laws, *rest)
 

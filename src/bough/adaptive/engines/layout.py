@@ -71,8 +71,11 @@ class SweepWork(NamedTuple):
     loop: Rows  # (N, 6) forces of loops on bodies in their frames; empty where there are none
     tau: Rows  # (n,) torques to which a linkage at rest answers
     previous: Rows  # (n,) what friction and stops did before, undone
-    rotor: Rows  # (n,) armature without what holds a joint
     mode_rate: Rows  # (n,) the rate of a locked degree of freedom
+    lock: Rows  # (n,) 1 where an acceleration is known in this sweep
+    lead: Rows  # (n,) that acceleration
+    firm: Rows  # (n,) inertia by which loops move it all the same, by its own
+    hold: Rows  # (n,) torque that it takes beside w.tau
     mode: Rows  # (n,) what friction and limits do to a joint; see `stops`
     releases: Rows  # (n,) how often friction let go in this step
     stop_torque: Rows  # (n,) torques of friction and stops in this step
@@ -108,10 +111,11 @@ def make_work(bodies: int, dofs: int, moves: bool, loops: bool, force: FloatArra
     """
     arrays: dict[str, Any] = {name: np.zeros((bodies, size)) for name, size in AT_REST.items()}
     arrays |= {name: np.zeros((bodies if moves else 0, size)) for name, size in IN_MOTION.items()}
-    arrays |= {"needs": np.zeros(bodies, np.int8), "V": np.zeros((dofs, 6)), "u": np.zeros(dofs)}
+    arrays |= {"needs": np.zeros(bodies, np.int8), "lock": np.zeros(dofs, np.int8)}
+    arrays |= {"V": np.zeros((dofs, 6)), "u": np.zeros(dofs)}
     arrays |= {
         name: np.zeros(dofs if moves else 0)
-        for name in ("rate", "tau", "previous", "rotor", "mode_rate", "stop_torque")
+        for name in ("rate", "tau", "previous", "mode_rate", "lead", "firm", "hold", "stop_torque")
     }
     arrays |= {name: np.zeros(dofs if moves else 0, np.int8) for name in ("mode", "releases")}
     arrays |= {"W": arrays["V"], "loop": np.zeros((bodies if moves and loops else 0, 6))}

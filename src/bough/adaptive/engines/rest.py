@@ -188,7 +188,7 @@ class RestLinkage(NamedTuple):
     lp: Any  # `LoopRows`
     share: FloatArray  # (2,) of the gaps of loops to close in a step, and by its h
     e: Any  # `JointLaws` with friction or limits
-    still: Any  # the mechanism without gravity, with an armature of its own, for them
+    still: Any  # the mechanism without gravity, for them
     t: Any  # `Ties`
     given: Loads  # where the springs' forces are: gathered to `loads` if there are pieces
     pieces: Pieces
@@ -217,8 +217,6 @@ def rest_solve(s: RestLinkage, h: Scalar) -> Scalar:
         energy = tie(m, q, w, s.t, s.given)
     if len(s.e) > 0:
         w.stop_torque[:] = 0.0  # the result depends on inputs alone
-        for k in range(len(m.axis)):
-            s.e.rotor[k], s.still.armature[k] = m.armature[k], m.armature[k]
         accelerations_from_rest(s, np.sqrt(h), s.share[0])
         return energy
     if len(s.t) > 0:

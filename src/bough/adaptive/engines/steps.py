@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bough.adaptive.engines.layout import JointState, LinkageArrays
-from bough.adaptive.engines.stops import apply_impulses, bend, hold_loops, restore_armature
+from bough.adaptive.engines.stops import apply_impulses, bend, hold_loops
 from bough.adaptive.engines.sweeps import effort, from_momenta, outward, solve, velocities, world_poses
 from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
@@ -76,13 +76,11 @@ def euler(x: LinkageArrays, h: float) -> int:
         apply_impulses(x, h, 1.0)
         wrong = too_fast(m, s, 0.0)
         if wrong >= 0:
-            restore_armature(m, x.e, x.w)
             for k in range(len(m.axis)):
                 s.v[m.v_index[k]] = s.v0[m.v_index[k]]
             return wrong
     for i in range(len(m.parent)):
         integrate_joint(m, i, s.q, s.v, h, s.q)
-    restore_armature(m, x.e, x.w)
     return -1
 
 
@@ -156,7 +154,6 @@ def end_step(x: LinkageArrays, h: float) -> int:
             integrate_joint(still, i, s.q0, s.v0, 0.0, s.q)
         for k in range(len(still.axis)):
             s.v[still.v_index[k]] = s.v0[still.v_index[k]]
-    restore_armature(still, x.e, x.w)
     return wrong
 
 

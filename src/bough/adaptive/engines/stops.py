@@ -3,9 +3,7 @@
 A step under all other forces, and the friction and stop torques of the step before, ends with rates that impulses then
 change, all at once: those of loops, which are solved for, and those of joints. A locked degree of freedom has a known
 rate: zero where it sticks, that which leads exactly to the limit in the next step where it is at its stop
-(inelastically). A very large armature locks it; the torque that locks it is S' f, f being the force through its joint.
-A loop may move a joint with far more inertia than its own: the armature then grows, but not so far that loops seem
-redundant beside it.
+(inelastically). What a loop moves it all the same is taken back in the next try.
 A limit that would have to pull lets go. A joint that would need more than its friction slips, and friction then
 opposes the slip; a joint whose slip would reverse within the step sticks instead.
 """
@@ -19,7 +17,7 @@ from bough.adaptive.tree.algebra import WELDED
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.layout import ZERO3, get_pose
 from bough.compile.kernel import kernel, loop_kernel
-from bough.joints import Mechanism, along, articulated_freedom, force_to_parent
+from bough.joints import Mechanism, along, articulated_freedom
 from bough.spatial import (
     add6,
     articulated,
@@ -34,7 +32,6 @@ from bough.spatial import (
     motion_out,
     put6,
     put21,
-    rigid_times,
     scale6,
     sub6,
 )
@@ -120,11 +117,10 @@ def loop_forces(lp: LoopRows, out: Rows) -> None:
 
 
 RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH = range(6)  # modes of a degree of freedom; locked ones from STUCK on
-HEAVY, STIFF = 1e9, 1e7  # armature of a locked degree of freedom, by its inertia, without and with loops
+STIFF, HEAVY, GROWTH = 1e7, 1e9, 100.0  # inertia of a locked degree of freedom beside forces of loops, by its own
 HELD = 1e-8  # of the rate to be stopped, that a locked degree of freedom may keep
-GROWTH = 100.0  # factor by which an armature grows that lets more slip, up to HEAVY
 SOON, LATER, SINGLY = range(3)  # how guesses are corrected
-CLOSE, EARLY = 0.1, 4  # relative change of what holds a joint after which it is not asked again, in the first tries
+EARLY = 4  # tries in which locked joints that loops move are led back
 SLACK = 1e-6  # of friction, by which joints that are changed one by one may miss their law
 NEAR = 1e-12  # rad or m from a limit: there
 EASY = 0.5  # share of friction up to which a joint counts as welded
@@ -134,10 +130,10 @@ LETS_GO = 3  # times that friction or a limit lets go in a step, and again when 
 
 
 @loop_kernel
-def begin_stops(m: Mechanism, w: SweepWork) -> None:
-    """Take note of armatures, and of what friction and stops did before."""
-    for k in range(len(m.axis)):
-        w.previous[k], w.rotor[k], w.releases[k], w.tau[k] = -w.stop_torque[k], m.armature[k], 0, 0.0
+def begin_stops(w: SweepWork) -> None:
+    """Take note of what friction and stops did before."""
+    for k in range(len(w.mode)):
+        w.previous[k], w.releases[k], w.tau[k] = -w.stop_torque[k], 0, 0.0
 
 
 @loop_kernel
@@ -149,7 +145,7 @@ def guess_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: floa
             w.mode[k] = RUNS
             if e.friction[k] > 0.0:
                 w.mode[k], w.mode_rate[k] = STUCK, 0.0
-                weight = along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + w.rotor[k]
+                weight = along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + m.armature[k]
                 t = w.stop_torque[k] - w.rate[k] * weight / h
                 if abs(t) > e.friction[k]:
                     w.mode[k] = BACKWARD if t > 0.0 else FORWARD
@@ -162,21 +158,16 @@ def guess_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: floa
 
 
 @loop_kernel
-def impose_modes(m: Mechanism, e: JointLaws, w: SweepWork, h: float, heavy: float) -> None:
-    """Torques and armatures for the present guess; w.IA and w.stop_torque are those of the try before."""
-    for i in range(len(m.parent)):
-        for k in range(m.dof[i], m.dof[i + 1]):
-            before = m.armature[k] - w.rotor[k]
-            w.tau[k], m.armature[k] = w.previous[k], w.rotor[k]
-            if w.mode[k] == FORWARD:
-                w.tau[k] -= e.friction[k]
-            elif w.mode[k] == BACKWARD:
-                w.tau[k] += e.friction[k]
-            elif w.mode[k] >= STUCK:
-                weight = heavy * (along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + w.rotor[k])
-                weight = max(weight, before)
-                m.armature[k] += weight
-                w.tau[k] += w.stop_torque[k] + weight * (w.mode_rate[k] - w.rate[k]) / h
+def impose_modes(e: JointLaws, w: SweepWork, h: float) -> None:
+    """Torques and locks for the present guess; joints that are locked already keep their acceleration."""
+    for k in range(len(w.mode)):
+        w.tau[k] = w.previous[k]
+        if w.mode[k] == FORWARD:
+            w.tau[k] -= e.friction[k]
+        elif w.mode[k] == BACKWARD:
+            w.tau[k] += e.friction[k]
+        elif w.mode[k] >= STUCK and w.lock[k] == 0:
+            w.lock[k], w.lead[k], w.firm[k] = 1, (w.mode_rate[k] - w.rate[k]) / h, STIFF
 
 
 @loop_kernel
@@ -195,47 +186,38 @@ def _stop_torque(mode: int, friction: Scalar, t: Scalar) -> Scalar:
 
 @loop_kernel
 def correct_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float, how: int) -> int:
-    """How many guesses were wrong, and are others now; w.pA: forces through joints.
+    """How many guesses were wrong, and are others now.
 
-    In `SOON` tries those far from what holds a joint are wrong, too. `SINGLY` the first wrong one is changed and no
+    In `SOON` tries locked joints that loops have moved are led back. `SINGLY` the first wrong one is changed and no
     other (Murty 1974). No joint lets go too often, as those do that rounding decides: with a minus, how many should.
     """
     wrong, left, slack = 0, 0, SLACK if how == SINGLY else 0.0
-    for i in range(len(m.parent)):
-        for k in range(m.dof[i], m.dof[i + 1]):
-            a = s.stretch[m.v_index[k]]
-            v = w.rate[k] + h * a
-            t = along(m, k, get6(w.pA, i)) + w.rotor[k] * a - w.previous[k]
-            before, w.stop_torque[k] = w.stop_torque[k], _stop_torque(w.mode[k], e.friction[k], t)
-            if how == SOON and w.mode[k] >= STUCK and abs(w.stop_torque[k] - before) > CLOSE * abs(before):
-                wrong += 1
-            if _slips(m, w, h, i, k, v):  # the torque is not yet what locks it
-                wrong += 1
-                continue
-            to, rate = _next_mode(s, e, w, h, k, v, t, slack)
-            if to == w.mode[k]:
-                continue
-            lets_go = w.mode[k] >= STUCK and to <= STUCK
-            if (how == SINGLY and wrong > 0) or (lets_go and w.releases[k] >= LETS_GO * (how // SINGLY + 1)):
-                left += 1
-                continue
-            w.mode[k], w.mode_rate[k] = to, rate
-            w.releases[k] += int(lets_go)
-            wrong += 1
+    for k in range(len(m.axis)):
+        v, t = w.rate[k] + h * s.stretch[m.v_index[k]], w.hold[k]
+        w.stop_torque[k] = _stop_torque(w.mode[k], e.friction[k], t)
+        to, rate = _next_mode(s, e, w, h, k, v, t, slack)
+        if to == w.mode[k]:
+            if how == SOON and w.lock[k] == 1:
+                wrong += _lead_back(w, h, k, v)
+            continue
+        lets_go = w.mode[k] >= STUCK and to <= STUCK
+        if (how == SINGLY and wrong > 0) or (lets_go and w.releases[k] >= LETS_GO * (how // SINGLY + 1)):
+            left += 1
+            continue
+        w.mode[k], w.mode_rate[k], w.lock[k] = to, rate, 0
+        w.releases[k] += int(lets_go)
+        wrong += 1
     return wrong if wrong > 0 else -left
 
 
 @loop_kernel
-def _slips(m: Mechanism, w: SweepWork, h: float, i: int, k: int, v: Scalar) -> bool:
-    """Whether degree of freedom k of body i is locked but moves at rate v all the same; its armature then grows."""
-    missing = abs(w.mode_rate[k] - v)
-    if w.mode[k] < STUCK or missing * h <= ROUNDING or missing <= HELD * abs(w.mode_rate[k] - w.rate[k]):
-        return False
-    most = HEAVY * (along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + w.rotor[k])
-    if m.armature[k] >= most:  # as far as it may be
-        return False
-    m.armature[k] = min(GROWTH * m.armature[k], most)
-    return True
+def _lead_back(w: SweepWork, h: float, k: int, v: Scalar) -> int:
+    """Take back what loops have moved locked degree of freedom k, whose rate is v; 1 if it is enough to matter."""
+    missing = w.mode_rate[k] - v
+    if abs(missing) * h <= ROUNDING or abs(missing) <= HELD * abs(w.mode_rate[k] - w.rate[k]):
+        return 0
+    w.lead[k], w.firm[k] = w.lead[k] + missing / h, min(GROWTH * w.firm[k], HEAVY)
+    return 1
 
 
 @loop_kernel
@@ -244,7 +226,7 @@ def _next_mode(
 ) -> tuple[int, Scalar]:
     """The mode that degree of freedom k should have, and its rate, if it moves at rate v and t would lock it."""
     mode = w.mode[k]
-    if mode <= STUCK and e.place[k] >= 0:
+    if mode < STUCK and e.place[k] >= 0:
         x = s.q[e.place[k]]
         least, most = min((e.lower[k] - x) / h, 0.0), max((e.upper[k] - x) / h, 0.0)
         if v < least:
@@ -260,35 +242,22 @@ def _next_mode(
     return mode, w.mode_rate[k]
 
 
-@kernel
-def transmit_answer(m: Mechanism, w: SweepWork, lp: LoopRows) -> None:
-    """w.pA: forces through joints when bodies answer by w.a to torques and loops."""
-    for i in range(len(m.parent)):
-        f = rigid_times(get10(m.inertia, i), get6(w.a, i))
-        put6(w.pA, i, sub6(f, get6(w.loop, i)) if len(lp.loop) > 0 else f)
-    for i in range(len(m.parent) - 1, -1, -1):
-        p = m.parent[i]
-        if p >= 0:
-            put6(w.pA, p, add6(get6(w.pA, p), force_to_parent(m, w.X, i, get6(w.pA, i))))
-
-
 @loop_kernel
 def find_modes(x: LinkageArrays, h: float) -> None:
     """s.stretch: accelerations by which rates w.rate, after a step of h, obey loops, friction and limits.
 
-    lp.given is what opens loops without. Locked joints keep their armature.
+    lp.given is what opens loops without.
     """
     still, s, e, w, lp = x.still, x.s, x.e, x.w, x.lp
-    begin_stops(still, w)
+    begin_stops(w)
     if e.stops[0] == 0:
         respond(still, s, w, lp)
         return
     guess_modes(still, s, e, w, h)
     how, tries = SOON, 0
     while tries < MOST:
-        impose_modes(still, e, w, h, HEAVY if len(lp.loop) == 0 else STIFF)
+        impose_modes(e, w, h)
         respond(still, s, w, lp)
-        transmit_answer(still, w, lp)
         wrong, tries = correct_modes(still, s, e, w, h, how), tries + 1
         if wrong == 0 or (wrong < 0 and how == SINGLY):
             break
@@ -296,20 +265,13 @@ def find_modes(x: LinkageArrays, h: float) -> None:
             how = SINGLY
         elif tries == EARLY:
             how = LATER
-
-
-@kernel
-def restore_armature(m: Mechanism, e: JointLaws, w: SweepWork) -> None:
-    """Armatures are those of the step again."""
-    if e.stops[0] == 1:
-        for k in range(len(m.axis)):
-            m.armature[k] = w.rotor[k]
+    w.lock[:] = 0
 
 
 @loop_kernel
 def apply_impulses(x: LinkageArrays, h: float, share: float) -> None:
     """s.v: what loops, friction and limits leave of it at the end of a step of h that closes a share of the gaps of
-    loops; `restore_armature` must follow."""
+    loops."""
     still, s, e, w, lp = x.still, x.s, x.e, x.w, x.lp
     velocities(still, s, w)
     if len(lp.loop) > 0:
@@ -344,7 +306,6 @@ def accelerations_now(x: LinkageArrays, lead: float, h: float) -> None:
     for k in range(len(m.axis)):
         w.rate[k] += h * s.qdd[m.v_index[k]]
     find_modes(x, h)
-    restore_armature(m, x.e, w)
     for k in range(len(m.axis)):
         s.qdd[m.v_index[k]] += s.stretch[m.v_index[k]]
 
@@ -357,7 +318,6 @@ def accelerations_from_rest(x: Workspace, h: Scalar, share: Scalar) -> None:
     for k in range(len(m.axis)):
         s.v[m.v_index[k]] = h * s.qdd[m.v_index[k]]
     apply_impulses(x, h, share)
-    restore_armature(m, x.e, x.w)
     for k in range(len(m.axis)):
         j = m.v_index[k]
         s.qdd[j], s.v[j] = s.v[j] / h, 0.0

@@ -20,6 +20,7 @@ from bough.dynamics.articulated import inertia_to_parent, split_freedom
 from bough.joints import (
     Mechanism,
     along,
+    articulated_freedom,
     by_freedom,
     difference_joint,
     force_to_parent,
@@ -112,7 +113,9 @@ def world_poses(m: Mechanism, q: Rows, X: Rows, out: Rows) -> None:
         put_pose(out, i, pose)
 
 
-# At rest: `lp` are the rows of loops, or () where there are none, which the compiler leaves out
+# At rest: `lp` are the rows of loops, or () where there are none, which the compiler leaves out. A locked degree of
+# freedom has a known acceleration, and all others move as if struck by that, as in `dynamics.laws`; loops may move it
+# a little, as if it had much more inertia: else forces of loops that contradict it would be unknown.
 
 
 @loop_kernel
@@ -135,8 +138,17 @@ def inward(m: Mechanism, tau: Rows, w: Workspace, lp: Workspace) -> None:
             close_loops(w, lp, i, i, ZERO6)
         IA, pA = get21(w.IA, i), get6(w.pA, i)
         for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
-            D, W, IA = split_freedom(m, k, IA)
             u = tau[k] - along(m, k, pA)
+            if w.lock[k] == 1:
+                U = articulated_freedom(m, k, IA)
+                D = along(m, k, U) + m.armature[k]
+                put6(w.W, k, U)
+                w.u[k] = u - D * w.lead[k]
+                if len(lp) > 0:
+                    add_rows(m, lp, k, w.firm[k] * D * w.lead[k], w.firm[k] * D, ZERO6, i)
+                pA = add6(pA, scale6(w.lead[k], U))
+                continue
+            D, W, IA = split_freedom(m, k, IA)
             put6(w.W, k, W)
             w.u[k] = u / D
             if len(lp) > 0:
@@ -166,8 +178,12 @@ def outward_accelerations(m: Mechanism, force: Rows, qdd: Rows, w: Workspace, lp
             a = join(ZERO3, turn_to_body(m, w.X, i, g))
         for k in range(m.dof[i], m.dof[i + 1]):
             x = w.u[k] - dot6(get6(w.W, k), a)
+            if w.lock[k] == 1:
+                w.hold[k], x = -x, w.lead[k]
             if len(lp) > 0:
                 x = add_row_forces(lp, i, k, k - m.dof[i], x)
+                if w.lock[k] == 1:
+                    w.hold[k] -= lp.D[k] * (x - w.lead[k])
             qdd[m.v_index[k]] = x
             a = add6(a, freedom(m, k, x))
         put6(w.a, i, a)
