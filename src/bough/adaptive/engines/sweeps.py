@@ -17,6 +17,7 @@ from bough.adaptive.tree.passes import FAR
 from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.dynamics.aba import accelerate, eliminate, start_body
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
+from bough.dynamics.kinematics import body_velocities, orient_body
 from bough.joints import (
     Mechanism,
     along,
@@ -26,7 +27,6 @@ from bough.joints import (
     force_to_parent,
     freedom,
     integrate_joint,
-    joint_rate,
     motion_to_body,
     move_joint,
     rigid_freedom,
@@ -45,7 +45,6 @@ from bough.spatial import (
     get21,
     join,
     put6,
-    put9,
     put10,
     put21,
     rigid_add,
@@ -70,26 +69,13 @@ def mark_needs(m: Mechanism, loads: Loads, w: SweepWork) -> None:
             i = m.parent[i]
 
 
-@loop_kernel
-def orient(m: Mechanism, w: Workspace, i: int) -> None:
-    """The world's axes in body i's frame, from its parent's."""
-    E = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    if m.parent[i] >= 0:
-        E = get9(w.E, m.parent[i])
-    x = turn_to_body(m, w.X, i, (E[0], E[1], E[2]))
-    y = turn_to_body(m, w.X, i, (E[3], E[4], E[5]))
-    z = turn_to_body(m, w.X, i, (E[6], E[7], E[8]))
-    # Row j of E is the j-th axis of the world in the body: E is the rotation of the body in the world.
-    put9(w.E, i, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
-
-
 @inlined
 @loop_kernel
 def place_body(m: Mechanism, q: Rows, loads: Loads, w: SweepWork, i: int) -> None:
     """The motion of joint i, and world forces on its body, in its frame."""
     move_joint(m, q, i, w.X)
     if w.needs[i] == 1:
-        orient(m, w, i)
+        orient_body(m, i, w)
     k = loads.slot[i]
     if k >= 0:
         load_body(w.force, loads, k, get9(w.E, i))
@@ -309,10 +295,7 @@ def velocities(m: Mechanism, s: JointState, w: SweepWork) -> None:
     by_freedom(m, s.v, w.rate)
     for i in range(len(m.parent)):
         move_joint(m, s.q, i, w.X)
-        v = joint_rate(m, i, w.rate)
-        if m.parent[i] >= 0:
-            v = add6(v, motion_to_body(m, w.X, i, get6(w.a, m.parent[i])))
-        put6(w.a, i, v)
+    body_velocities(m, s.v, w.X, w.a)
 
 
 @loop_kernel
