@@ -26,14 +26,15 @@ from bough.adaptive.motion.evaluate import (
     is_solid,
     joint_pull,
     motion_of,
+    rigid_sums,
 )
 from bough.adaptive.tree.algebra import hand_down, joint_terms, put_acceleration, share_out
 from bough.adaptive.tree.blocks import ZERO6, full_six, six
-from bough.adaptive.tree.columns import gap_of, pull_of, released_square
+from bough.adaptive.tree.columns import gap_of, released_square
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.front import DONE, Front, get_far, put_far
-from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, Blueprint, State, cross_pose, far_pose
-from bough.adaptive.tree.rigid import cluster_force, cluster_inertia, handle_force, is_ground, rigid_solve
+from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, Blueprint, State, far_pose
+from bough.adaptive.tree.rigid import cluster_inertia, is_ground, rigid_solve
 from bough.compile.kernel import loop_kernel
 from bough.dynamics.newton_euler import squares
 from bough.joints import Mechanism
@@ -75,37 +76,19 @@ def make_choice(nodes: int) -> Choice:
 
 
 @loop_kernel
-def _leave_closed(
-    m: Mechanism, plan: Blueprint, st: State, x: Choice, code: int, E: Scalar, v: Motion, f1: Force, f2: Force
+def _note_closed(
+    m: Mechanism, plan: Blueprint, st: State, x: Choice, code: int, square: Scalar, k: Force, h: Force
 ) -> None:
-    """Note a cluster that was closed and stays so, moving with v."""
-    k = x.count[FRONT]
-    x.count[FRONT] = k + 1
-    x.code[k], x.square[k] = code, E
-    put6(x.a, k, ZERO6)
-    put6(x.momentum, k, ZERO6)
+    """Note a cluster that will be closed; a and v of its bodies sum up to k and h."""
+    at = x.count[FRONT]
+    x.count[FRONT] = at + 1
+    x.code[at], x.square[at] = code, square
+    put6(x.a, at, ZERO6)
+    put6(x.momentum, at, h)
     if not is_ground(plan, code):
         I = cluster_inertia(m, plan, st, code)
-        R, p = cross_pose(plan, st, code)
-        pull = pull_of(I, cluster_force(plan, st, code), squares((v[0], v[1], v[2])))
-        put6(x.a, k, rigid_solve(I, add6(handle_force(f1, f2, R, p), pull)))
-        put6(x.momentum, k, rigid_times(I, v))
-
-
-@loop_kernel
-def _close(m: Mechanism, plan: Blueprint, st: State, x: Choice, n: int) -> None:
-    """Note an active cluster that closes."""
-    r, k = st.record[plan.offset[n] : plan.offset[n + 1]], x.count[FRONT]
-    x.count[FRONT] = k + 1
-    x.count[CLOSED] += 1
-    x.code[k], x.square[k] = n, r[SQUARE_A]
-    put6(x.a, k, ZERO6)
-    put6(x.momentum, k, ZERO6)
-    if not is_ground(plan, n):
-        I = cluster_inertia(m, plan, st, n)
-        v, a = rigid_solve(I, six(r, H_SUM)), rigid_solve(I, six(r, K_SUM))
-        put6(x.a, k, add6(a, join(ZERO3, cross((v[0], v[1], v[2]), (v[3], v[4], v[5])))))
-        put6(x.momentum, k, six(r, H_SUM))
+        v, a = rigid_solve(I, h), rigid_solve(I, k)
+        put6(x.a, at, add6(a, join(ZERO3, cross((v[0], v[1], v[2]), (v[3], v[4], v[5])))))
 
 
 @loop_kernel
@@ -152,7 +135,8 @@ def choose(
             if rule.by_joint == 1:
                 A, V = y.joint[code, 0], y.joint[code, 1]
             if fr.forced[code] == 0 and A / rule.a + V / rule.v <= rule.closes:
-                _close(m, plan, st, x, code)
+                _note_closed(m, plan, st, x, code, r[SQUARE_A], six(r, K_SUM), six(r, H_SUM))
+                x.count[CLOSED] += 1
                 continue
             a1, a2, b1, b2 = hand_down(plan, st, code, f1, f2)
         else:
@@ -164,7 +148,8 @@ def choose(
             if code >= 0 and rule.by_joint == 1:
                 more = y.joint[code, 0]
             if code < 0 or (more <= rule.opens and fr.forced[code] == 0):
-                _leave_closed(m, plan, st, x, code, E, v, f1, f2)
+                k, h = rigid_sums(m, plan, st, code, v, f1, f2)
+                _note_closed(m, plan, st, x, code, E, k, h)
                 continue
             joint_pull(m, plan, e, s, plan.body[code], y)
             a1, a2, b1, b2 = _open_forces(m, plan, st, s, code, y, v, f1, f2)

@@ -337,6 +337,19 @@ def _add_sums(
 
 
 @loop_kernel
+def rigid_sums(
+    m: Mechanism, plan: Blueprint, st: State, code: int, v: Motion, f1: Force, f2: Force
+) -> tuple[Force, Force]:
+    """k and h of a closed cluster that moves with v under forces on its handles; zero with the ground."""
+    if is_ground(plan, code):
+        return ZERO6, ZERO6
+    I = cluster_inertia(m, plan, st, code)
+    R, p = cross_pose(plan, st, code)
+    k = sub6(add6(handle_force(f1, f2, R, p), cluster_force(plan, st, code)), gyroscopic_wrench(I, v))
+    return k, rigid_times(I, v)
+
+
+@loop_kernel
 def _add_closed(
     m: Mechanism, plan: Blueprint, st: State, y: Evaluation, n: int, code: int, f1: Force, f2: Force
 ) -> None:
@@ -348,9 +361,7 @@ def _add_closed(
         _add_sums(m, plan, st, n, code, ZERO10, ZERO6, ZERO6, (E, 0.0))
         return
     I, v = cluster_inertia(m, plan, st, code), motion_of(plan, y, code)
-    R, p = cross_pose(plan, st, code)
-    k = sub6(add6(handle_force(f1, f2, R, p), cluster_force(plan, st, code)), gyroscopic_wrench(I, v))
-    h = rigid_times(I, v)
+    k, h = rigid_sums(m, plan, st, code, v, f1, f2)
     _add_sums(m, plan, st, n, code, I, k, h, (E + dot6(k, rigid_solve(I, k)), dot6(v, h)))
 
 
