@@ -10,6 +10,8 @@ from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
 import bough
+from adaptive.linkages import random_forces
+from adaptive.trials import case
 from bough import adaptive, zoo
 from bough.adaptive import QuasiStatics
 from bough.errors import NumericalError
@@ -261,6 +263,22 @@ def test_limits_bear_what_presses_against_them():
     np.testing.assert_allclose(found.q, [0.1, np.pi / 2 - 0.1], atol=1e-9)
     free = QuasiStatics(b.build(), method="aba", without="limits").minimize()
     np.testing.assert_allclose(free.q, [np.pi / 2, 0.0], atol=1e-9)
+
+
+# a joint at its limit had the metric of all others, was moved beyond it, or opened its loop by standing still
+@pytest.mark.parametrize("seed", [239, 519, 529, 575, 658, 963, 1518, 1644])
+def test_linkages_with_loops_and_limits_settle(seed):
+    twin, model, q, closures, rng, _ = case(seed)
+    sim = QuasiStatics(model, method="aba", closures=closures)
+    sim.configuration = q
+    for body, force, point, _ in random_forces(twin, rng)[:3]:
+        sim.apply_force(body, force[:3], point)
+    found = sim.minimize()
+    assert found.converged
+    assert found.opening < 1e-8
+    at, v = model.scalar_joints
+    assert (found.q[at] >= model.limits.lower[v]).all()
+    assert (found.q[at] <= model.limits.upper[v]).all()
 
 
 def test_an_energy_of_the_users_own_is_followed():

@@ -105,7 +105,7 @@ class Equilibrium:
         self._clip()
         self.place()
         self.length = float(np.ptp(self.work.pose[:, 9:], axis=0).max(initial=0.0)) or 1.0
-        springs = self.work.curve[(self.work.curve > 0.0) & (self.m.axis <= 2)]
+        springs = self.work.curve[(self.work.curve > 0.0) & (self.work.curve < STOPPED) & (self.m.axis <= 2)]
         bend = 1.0 / float((1.0 / springs).sum()) / self.length if len(springs) else 0.0  # one after the other
         weight = max(float(np.abs(self.work.F).sum(axis=1).max(initial=0.0)), bend) or 1.0
         self.kappa, self._stiffness = SOFT * weight / self.length, HARD * weight / self.length
@@ -138,20 +138,28 @@ class Equilibrium:
         self._place_rows()
         compiled(newton_sum)(self.m, w)
         self._spread()
-        if len(self._limited):
-            # joints that are pressed against a limit stay there, and the limit bears what presses them
-            x, (low, high), f = inputs.shared.q[self._at], self._range, self.left()[self._limited]
-            stopped = self._limited[((x <= low) & (f < 0.0)) | ((x >= high) & (f > 0.0))]
-            w.curve[stopped] = STOPPED
-            self.force[stopped] = 0.0
-            self.columns[:, stopped] = 0.0
+        if len(self._limited):  # joints that are pressed against a limit stay there
+            self._stop(self.left()[self._limited])
         self.calls += 1
+
+    def _stop(self, outward: FloatArray) -> bool:
+        """Stop joints at limits beyond which forces or a step (limited,) lead; whether there are any that were not.
+
+        The limit bears what presses them.
+        """
+        x, (low, high) = self.inputs.shared.q[self._at], self._range
+        beyond = ((x <= low) & (outward < 0.0)) | ((x >= high) & (outward > 0.0))
+        stopped = self._limited[beyond & (self.work.curve[self._limited] < STOPPED)]
+        self.work.curve[stopped] = STOPPED
+        self.force[stopped] = 0.0
+        self.columns[:, stopped] = 0.0
+        return len(stopped) > 0
 
     def _spread(self) -> None:
         """The metric at joints, and what bodies without forces have of it."""
         m, w = self.m, self.work
         size, slides = w.metric[:, 0], m.axis > 2
-        stiff = np.abs(w.curve)
+        stiff = np.where(w.curve < STOPPED, np.abs(w.curve), 0.0)  # a joint at its limit needs no metric
         pull = np.sqrt((w.F * w.F).sum(axis=1))
         most = max(size.max(initial=0.0), stiff[~slides].max(initial=0.0), self.length * pull.max(initial=0.0)) or 1.0
         pull = np.repeat(pull, np.diff(m.dof)) / self.length
@@ -272,6 +280,8 @@ class Equilibrium:
             if self._factor(1) or (self.mu > 0.0 and self._factor(0)):
                 known = len(self.columns) or self.has_energy
                 most = self._solve(self.left(), self.step) if known else self._learned()
+                if len(self._limited) and self._stop(self.step[self.m.v_index[self._limited]]):
+                    continue
             if math.isfinite(most):
                 share = min(1.0, LIMIT / most) if most > 0.0 else 1.0
                 ratio = self._go(share)
@@ -308,6 +318,7 @@ class Equilibrium:
         self._clip()
         if len(self.gap):
             self._correct(q, self.gap + share * self.columns[: len(self.gap)] @ self.step[self.m.v_index])
+            self._clip()
         self.place()
         found, noise = self.merit(), ROUNDING * max(size, abs(bar))
         ratio = (bar - found + noise) / (abs(hope) + noise) if hope or noise else 1.0
