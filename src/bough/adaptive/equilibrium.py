@@ -33,7 +33,7 @@ from bough.adaptive.engines.newton import (
     newton_work,
 )
 from bough.adaptive.engines.rest import Ties
-from bough.adaptive.engines.sweeps import plain_move, world_poses
+from bough.adaptive.engines.sweeps import move_joints, world_poses
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.lbfgs import Energy, Result, minimize_energy
 from bough.errors import NumericalError, SettingError
@@ -314,7 +314,7 @@ class Equilibrium:
         q, before = self.inputs.shared.q, self.inputs.shared.q.copy()
         bar, size = self.merit(), float(self.work.energy[1])
         hope = (share - 0.5 * share**2) * float(self.left() @ self.step[self.m.v_index])
-        compiled(plain_move)(self.m, q, share * self.step, 1.0)
+        compiled(move_joints)(self.m, q, share * self.step, 1.0, q)
         self._clip()
         if len(self.gap):
             self._correct(q, self.gap + share * self.columns[: len(self.gap)] @ self.step[self.m.v_index])
@@ -341,7 +341,7 @@ class Equilibrium:
         gap = self.closures.place(w.pose[self.closures.bodies]).gap
         self._scratch[self.m.v_index] = self._response(gap - predicted)
         if self.motion_of(self._scratch) < LIMIT:
-            compiled(plain_move)(self.m, q, self._scratch, 1.0)
+            compiled(move_joints)(self.m, q, self._scratch, 1.0, q)
 
     def way_down(self) -> FloatArray | None:
         """A direction (nv,) of negative curvature, by inverse iteration, of a largest turn of 1; None at a minimum."""

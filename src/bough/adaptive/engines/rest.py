@@ -17,13 +17,20 @@ import numpy as np
 from bough.adaptive.engines.layout import JointState, SweepWork
 from bough.adaptive.engines.loops import place_loops
 from bough.adaptive.engines.stops import accelerations_from_rest
-from bough.adaptive.engines.sweeps import inward, motion_product, outward_accelerations, outward_at_rest, turn_of
+from bough.adaptive.engines.sweeps import (
+    inward,
+    motion_product,
+    move_joints,
+    outward_accelerations,
+    outward_at_rest,
+    turn_of,
+)
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, Pieces, load_body, load_pieces
 from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
 from bough.adaptive.tree.springs import spring_all
 from bough.compile.kernel import inlined, kernel, loop_kernel
-from bough.joints import Mechanism, integrate_joint, move_joint
+from bough.joints import Mechanism, move_joint
 from bough.spatial import (
     add3,
     add6,
@@ -197,13 +204,6 @@ class RestLinkage(NamedTuple):
 
 @inlined
 @kernel
-def _move(m: Mechanism, q: Rows, qdd: Rows, h: Scalar, out: Rows) -> None:
-    for i in range(len(m.parent)):
-        integrate_joint(m, i, q, qdd, h, out)
-
-
-@inlined
-@kernel
 def _copy(m: Mechanism, x: Rows, out: Rows) -> None:
     for k in range(len(m.axis)):
         out[m.v_index[k]] = x[m.v_index[k]]
@@ -308,7 +308,7 @@ def _note_calm(c: Course, answer: int) -> None:
 @loop_kernel
 def _go_back(s: RestLinkage, q: Rows, passed: Scalar) -> None:
     """Bodies are there again, and springs as they were."""
-    _move(s.m, q, s.r.zero, 0.0, s.s.q)
+    move_joints(s.m, q, s.r.zero, 0.0, s.s.q)
     if len(s.t) > 0:
         s.t.passed[0] = passed
     spring_all(s.m, s.p, s.s.q)
@@ -321,7 +321,7 @@ def _step(s: RestLinkage, c: Course) -> Scalar:
     left, energy, count, began, before, solved = c.h[0], 0.0, 0, 0.0, 0.0, c.h[0]
     if len(s.t) > 0:
         began = s.t.passed[0]
-    _move(m, q, r.zero, 0.0, r.first)
+    move_joints(m, q, r.zero, 0.0, r.first)
     while left > 0.0:
         part, count = _part(s, c, left), count + 1
         if count > 2 * c.most[0]:
@@ -337,9 +337,9 @@ def _step(s: RestLinkage, c: Course) -> Scalar:
         if len(s.t) > 0:
             before = s.t.passed[0]
             s.t.passed[0] = before + part
-        _move(m, q, r.zero, 0.0, r.q)
+        move_joints(m, q, r.zero, 0.0, r.q)
         _copy(m, qdd, r.qdd)
-        _move(m, q, qdd, part, q)
+        move_joints(m, q, qdd, part, q)
         spring_all(m, s.p, q)
         answer, goes_on = 0, c.checks[0] == 1 or part < left or c.steps[0] > 1
         if goes_on:

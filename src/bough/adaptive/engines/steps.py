@@ -17,11 +17,11 @@ from collections.abc import Callable
 
 from bough.adaptive.engines.layout import JointState, LinkageArrays
 from bough.adaptive.engines.stops import apply_impulses, bend, hold_loops
-from bough.adaptive.engines.sweeps import effort, from_momenta, outward, solve, velocities, world_poses
+from bough.adaptive.engines.sweeps import effort, from_momenta, move_joints, outward, solve, velocities, world_poses
 from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.stepping import Stages, go_runge_kutta
-from bough.joints import Mechanism, integrate_joint
+from bough.joints import Mechanism
 from bough.spatial import add3, add6, cross, get6, get10, join, put6, rigid_times, rotate, rotate_back
 from bough.types import Force, Rotation, Rows, Scalar, Vector
 
@@ -35,8 +35,7 @@ def rk4_part(x: LinkageArrays, h: float, stage: int) -> None:
     m, s = x.m, x.s
     stages = Stages(s.q0, s.v0, s.q, s.v, s.qdd, s.u, s.stretch, s.move, s.gain)
     if stage == 0:
-        for i in range(len(m.parent)):
-            integrate_joint(m, i, s.q, s.v, 0.0, s.q0)
+        move_joints(m, s.q, s.v, 0.0, s.q0)
         for k in range(len(m.axis)):
             s.v0[m.v_index[k]] = s.v[m.v_index[k]]
         go_runge_kutta(m, 0, h, stages)
@@ -79,8 +78,7 @@ def euler(x: LinkageArrays, h: float) -> int:
             for k in range(len(m.axis)):
                 s.v[m.v_index[k]] = s.v0[m.v_index[k]]
             return wrong
-    for i in range(len(m.parent)):
-        integrate_joint(m, i, s.q, s.v, h, s.q)
+    move_joints(m, s.q, s.v, h, s.q)
     return -1
 
 
@@ -110,16 +108,15 @@ def momentum_step(x: LinkageArrays, h: float) -> int:
     outward(m, s.q, x.loads, w)
     world_poses(m, s.q, w.X, w.P)
     g = m.gravity
+    move_joints(m, s.q, s.v, 0.0, s.q0)
     for i in range(len(m.parent)):
-        integrate_joint(m, i, s.q, s.v, 0.0, s.q0)
         I, f, v = get10(m.inertia, i), get6(w.force, i), get6(w.a, i)
         R, p = get_pose(w.P, i)
         pull = rotate_back(R, (h * g[0], h * g[1], h * g[2]))
         weight = rigid_times(I, join((0.0, 0.0, 0.0), pull))
         gained = (h * f[0], h * f[1], h * f[2], h * f[3], h * f[4], h * f[5])
         put6(w.momentum, i, _out_of(R, p, add6(rigid_times(I, v), add6(weight, gained))))
-    for i in range(len(m.parent)):
-        integrate_joint(m, i, s.q, s.v, h, s.q)
+    move_joints(m, s.q, s.v, h, s.q)
     world_poses(m, s.q, w.X, w.P)
     for k in range(len(m.axis)):
         j = m.v_index[k]
@@ -150,8 +147,7 @@ def end_step(x: LinkageArrays, h: float) -> int:
             apply_impulses(x, h, 1.0)
             wrong = too_fast(still, s, 0.0)
     if wrong >= 0:
-        for i in range(len(still.parent)):
-            integrate_joint(still, i, s.q0, s.v0, 0.0, s.q)
+        move_joints(still, s.q0, s.v0, 0.0, s.q)
         for k in range(len(still.axis)):
             s.v[still.v_index[k]] = s.v0[still.v_index[k]]
     return wrong

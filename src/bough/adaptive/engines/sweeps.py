@@ -191,11 +191,12 @@ def joint_forces(w: SweepWork, bodies: Rows, out: Rows) -> None:
         put6(out, k, add6(articulated_times(get21(w.IA, i), get6(w.a, i)), get6(w.pA, i)))
 
 
+@inlined
 @kernel
-def plain_move(m: Mechanism, q: Rows, qdd: Rows, h: float) -> None:
-    """Move every joint by h qdd."""
+def move_joints(m: Mechanism, q: Rows, v: Rows, h: Scalar, out: Rows) -> None:
+    """q moved by h v, into out."""
     for i in range(len(m.parent)):
-        integrate_joint(m, i, q, qdd, h, q)
+        integrate_joint(m, i, q, v, h, out)
 
 
 @loop_kernel
