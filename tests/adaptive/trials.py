@@ -161,6 +161,5 @@ def moving(model, q, closures, rng, loads, eps):
     scale = np.sqrt(truth @ H_ @ truth / model.total_mass)
     error = np.sqrt(max((found - truth) @ H_ @ (found - truth), 0.0) / model.total_mass)
     bound = max(sim.error.eps, sim.solver.region.noise_floor)
-    rounding = 1e-5 if closures else 1e-7  # joints that are held in loops are held by 1e7 times their inertia
     reported = excess(error, sim.acceleration_error, 1e-5 * scale + 1e-3 * bound)
-    return max(excess(error, bound, rounding * scale), reported)
+    return max(excess(error, bound, 1e-7 * scale), reported)
