@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from adaptive.trees import Cluster, PlainTree
-from bough.adaptive.tree.columns import bias_of, columns, make_columns, released_square
 from bough.adaptive.tree.layout import RIGID
-from bough.adaptive.tree.rigid import cluster_force
+from bough.adaptive.tree.rigid import bias_of, cluster_force, columns, make_columns, released_square
 from bough.dynamics.newton_euler import squares
 
 pytestmark = pytest.mark.interpreted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaptive.tree.test_columns import turning
-from bough.adaptive.tree.columns import DK, DK_REST, DK_SPLIT, dk_at, own_square
+from bough.adaptive.tree.rigid import DK, DK_REST, DK_SPLIT, dk_at, own_square
 
 pytestmark = pytest.mark.interpreted
 

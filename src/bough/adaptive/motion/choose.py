@@ -28,13 +28,12 @@ from bough.adaptive.motion.evaluate import (
     motion_of,
     rigid_sums,
 )
-from bough.adaptive.tree.algebra import hand_down, joint_terms, put_acceleration, share_out
-from bough.adaptive.tree.blocks import ZERO6, full_six, six
-from bough.adaptive.tree.columns import gap_of, released_square
+from bough.adaptive.tree.algebra import hand_down, put_acceleration, share_out
+from bough.adaptive.tree.blocks import ZERO6, full_six, joint_terms, six
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.front import DONE, Front, get_far, put_far
 from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, Blueprint, State, far_pose
-from bough.adaptive.tree.rigid import cluster_inertia, is_ground, rigid_solve
+from bough.adaptive.tree.rigid import cluster_inertia, gap_of, is_ground, released_square, rigid_solve
 from bough.compile.kernel import loop_kernel
 from bough.dynamics.newton_euler import squares
 from bough.joints import Mechanism

@@ -7,7 +7,7 @@ those of the whole linkage, no joint locked. With these, in the mass metric,
     A(C) = sum_i a_i' I_i a_i - k' I_C^-1 k,    k = sum X_i' I_i a_i      what accelerations exceed a rigid motion
     V(C) = sum_i v_i' I_i v_i - h' I_C^-1 h,    h = sum X_i' I_i v_i      the same of velocities
 
-of every active node, by sums; of a closed cluster V = 0 and A = E(f, s) (`node.columns`). Spatial accelerations here
+of every active node, by sums; of a closed cluster V = 0 and A = E(f, s) (`tree.rigid`). Spatial accelerations here
 are relative to free fall; clusters with the ground are compared with standing still.
 """
 
@@ -18,16 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.engines.layout import JointLaws, JointState
-from bough.adaptive.tree.algebra import WELDED, hand_down, joint_terms, matrices, put_acceleration
-from bough.adaptive.tree.blocks import ZERO6, put_six, six
-from bough.adaptive.tree.columns import (
-    COLUMNS1,
-    COLUMNS2,
-    bias_of,
-    columns,
-    make_columns,
-    released_square,
-)
+from bough.adaptive.tree.algebra import WELDED, hand_down, matrices, put_acceleration
+from bough.adaptive.tree.blocks import ZERO6, joint_terms, put_six, six
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.front import DONE, LOADED, MOVED, Front, get_far, put_far
 from bough.adaptive.tree.layout import (
@@ -45,14 +37,20 @@ from bough.adaptive.tree.layout import (
 )
 from bough.adaptive.tree.passes import follow, mark, mark_loads, place_all, visit_marked
 from bough.adaptive.tree.rigid import (
+    COLUMNS1,
+    COLUMNS2,
     ZERO10,
+    bias_of,
     cluster_force,
     cluster_inertia,
+    columns,
     gyroscopic_wrench,
     handle_force,
     is_ground,
     join_force,
     join_inertia,
+    make_columns,
+    released_square,
     rigid_solve,
 )
 from bough.compile.kernel import kernel, loop_kernel
@@ -85,7 +83,7 @@ class Evaluation(NamedTuple):
     velocity: Rows  # (P, 6) of these, spatial, in their frames; for `lost`, their accelerations
     momentum: Rows  # (P, 6) theirs
     Q: Rows  # (6,) torques of one joint
-    beta: Rows  # scratch for columns; see `node.Columns`
+    beta: Rows  # scratch for columns; see `rigid.Columns`
     gamma: Rows
     rate: Rows
     beta_r: Rows

@@ -1,8 +1,8 @@
 """Divide-and-conquer articulated bodies (Featherstone 1999; Redon & Lin 2005), K-form: how a cluster yields to forces.
 
 A cluster answers forces f on its handles by accelerations a = Phi f + b, and its joints by a total acceleration
-A = f' Psi f + f' p + eta, the weighted sum of squares of all their accelerations (`total`). Joining a cluster A (the
-parent's side) to a cluster B by a joint consumes one handle of each. Index 1 is the handle nearest the ground, 2 the
+A = f' Psi f + f' p + eta, the weighted sum of squares of all their accelerations. Joining a cluster A (the parent's
+side) to a cluster B by a joint consumes one handle of each. Index 1 is the handle nearest the ground, 2 the
 far one; a cluster with one handle uses it for both. Everything on a handle is in its body's frame; X takes the joint's
 handle of A into B's. S spans the joint's freedoms, T the constrained directions (T' S = 0), V' S = 1, Q its torque:
 
@@ -18,7 +18,19 @@ handle of A into B's. S spans the joint's freedoms, T the constrained directions
             A gets (f_1, -X' f_joint), B gets (f_joint, f_2)
 
 The differences cost digits where a light body hangs on a heavy one: Phi_1^A is then large and Phi_1 small. How many is
-measured on the linkage at hand (`engines.noise`).
+measured on the linkage at hand (`engine.Noise`).
+
+A bounded pass orders clusters by their total accelerations, which divide and conquer alone does not need (Redon & Lin
+2005, section 4); w are weights of joints:
+
+    H = X Psi_2^A X' + Psi_1^B    dp = X p_2^A - p_1^B    z = dp - 2 H gamma
+    Y1 = H T1 - X Psi_21^A        Y2 = H T2 - Psi_12^B
+    Psi_1  = Psi_1^A + u1' w u1 + T1' Y1 - Psi_12^A X' T1
+    Psi_2  = Psi_2^B + u2' w u2 + T2' Y2 - Psi_21^B T2
+    Psi_12 = T1' Psi_12^B - u1' w u2 - Y1' T2
+    p_1 = p_1^A - 2 u1' w R - T1' z - 2 Psi_12^A X' gamma
+    p_2 = p_2^B + 2 u2' w R + T2' z + 2 Psi_21^B gamma
+    eta = eta^A + eta^B + R' w R + gamma' (H gamma - dp)
 """
 
 from __future__ import annotations
@@ -28,15 +40,18 @@ from bough.adaptive.tree.blocks import (
     ZERO6,
     across,
     add_blocks,
+    add_transposed,
     both_ends,
     clear,
     full_six,
     get_all,
     into_joint_frame,
+    joint_terms,
     leaf_bias,
     load_child,
     mix,
     multiply,
+    multiply_less,
     negate,
     put_all,
     put_six,
@@ -62,9 +77,17 @@ from bough.adaptive.tree.layout import (
     D_,
     ETA,
     GAMMA,
+    H_,
     K_,
+    O12,
     P1,
     P2,
+    PA1,
+    PA2,
+    PA21,
+    PC1,
+    PC2,
+    PC12,
     PHI1,
     PHI2,
     PHI12,
@@ -84,7 +107,12 @@ from bough.adaptive.tree.layout import (
     XA2,
     XA21,
     XF,
+    XPA2,
+    XPA21,
+    Y1_,
+    Y2_,
     Blueprint,
+    H,
     Keeps,
     State,
     W,
@@ -93,7 +121,6 @@ from bough.adaptive.tree.layout import (
     two_handled,
 )
 from bough.adaptive.tree.rigid import join_forces, join_inertia
-from bough.adaptive.tree.total import linear_total, quadratic
 from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.vectors import give, joined, plus, put, replaced, row, scaled
 from bough.joints import Mechanism
@@ -222,27 +249,6 @@ def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, M
 
 
 @loop_kernel
-def joint_terms(
-    plan: Blueprint, st: State, n: int, beta: Motion, Q: Rows, k0: int, share: float
-) -> tuple[Force, Motion, Motion]:
-    """gamma, T1' beta + u1' Q and T2' beta + u2' Q of node n, whose record gets R; its torques are share Q[k0 ...]."""
-    r, at, two = st.record[plan.offset[n] : plan.offset[n + 1]], joint_places(plan, n), plan.handles[n] == 2
-    gamma, e1, e2 = symmetric_six(r, W, beta), transposed_six(r, T1, beta), ZERO6
-    if two:
-        e2 = transposed_six(r, T2, beta)
-    for x in range(at.d):
-        torque, rest = share * Q[k0 + x], -dot6(six(r, at.U + 6 * x), beta)
-        gamma = add6(gamma, scale6(torque, six(r, at.U + 6 * x)))
-        e1 = add6(e1, scale6(torque, six(r, at.u1 + 6 * x)))
-        if two:
-            e2 = add6(e2, scale6(torque, six(r, at.u2 + 6 * x)))
-        for y in range(at.d):
-            rest += r[at.D + at.d * x + y] * share * Q[k0 + y]
-        r[at.R + x] = rest
-    return gamma, e1, e2
-
-
-@loop_kernel
 def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: Keeps) -> None:
     """b of node n after forces or torques have changed, and what else it `keeps`: matrix-vector products only."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
@@ -326,6 +332,112 @@ def _project(S: Rows, c: int, a: int, d: int) -> None:
     rows = get_all(S, a)
     for x in range(d):
         put(S, c, x, mix(across(S, U_, x), rows))
+
+
+# Total accelerations (Redon & Lin 2005, section 4).
+
+
+@loop_kernel
+def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
+    """Psi of node n."""
+    S, two, r = st.scratch, plan.handles[n] == 2, st.record[plan.offset[n] : plan.offset[n + 1]]
+    a, c, b = plan.left[n], plan.right[n], plan.body[n]
+    leaves = a < 0 and c < 0  # only the joint between them moves: H and Psi of both are zero
+    load_child(plan, st, a, (PA1, PA21, PA2), (PSI1, PSI12, PSI2))
+    load_child(plan, st, c, (PC1, PC12, PC2), (PSI1, PSI12, PSI2))
+    c12 = PC12 if two_handled(plan, c) else PC1
+    if leaves:
+        clear(S, H_)
+    else:
+        R, p = placement(plan, st, b)
+        a21, a2 = (PA21, PA2) if two_handled(plan, a) else (PA1, PA1)
+        into_joint_frame(S, XPA21, XPA2, a21, a2, R, p)
+        add_blocks(S, H_, XPA2, PC1)
+        # Psi_1 += u1 w u1' + T1' (H T1 - Psi_21) - Psi_12 T1
+        multiply_less(S, Y1_, H_, T1_, XPA21)
+        add_transposed(S, PA1, T1_, Y1_)
+        subtract_transposed(S, PA1, XPA21, T1_)
+    _add_weighted(plan, st, b, d, PA1, U1_, U1_, 1.0)
+    store_symmetric(S, H_, r, H)
+    store_symmetric(S, PA1, r, PSI1)
+    if two:
+        if c12 == PC1:
+            put_all(S, PC2, get_all(S, PC1))
+        if leaves:
+            clear(S, O12)
+        else:
+            # Psi_12 = T1' Psi_12^B - Y1' T2 - u1 w u2'
+            transposed_multiply(S, O12, T1_, c12)
+            subtract_transposed(S, O12, Y1_, T2_)
+            multiply_less(S, Y2_, H_, T2_, c12)
+            add_transposed(S, PC2, T2_, Y2_)
+            subtract_transposed(S, PC2, c12, T2_)
+        _add_weighted(plan, st, b, d, O12, U1_, U2_, -1.0)
+        _add_weighted(plan, st, b, d, PC2, U2_, U2_, 1.0)
+        store_full(S, O12, r, PSI12)
+        store_symmetric(S, PC2, r, PSI2)
+
+
+@kernel
+def _add_weighted(plan: Blueprint, st: State, b: int, d: int, c: int, u: int, v: int, sign: float) -> None:
+    """c += sign u' w v."""
+    S = st.scratch
+    for x in range(d):
+        for y in range(d):
+            weight = sign * st.metric[plan.metric_index[b] + d * x + y]
+            for i in range(6):
+                put(S, c, i, plus(row(S, c, i), weight * S[u, x, i], row(S, v, y)))
+
+
+@loop_kernel
+def _slopes(plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion, Scalar]:
+    """p of a child at both handles, and its eta; the joints of a leaf are none."""
+    if code < 0:
+        return ZERO6, ZERO6, 0.0
+    p1, p2 = both_ends(plan, st, code, P1, P2)
+    return p1, p2, st.record[plan.offset[code] + ETA]
+
+
+@kernel
+def _cross(plan: Blueprint, st: State, code: int, x: Force, far: bool) -> Motion:
+    """Psi_12 x of a child, or Psi_21 x when `far`; one handle is both."""
+    if code < 0:
+        return ZERO6
+    r = st.record[plan.offset[code] : plan.offset[code + 1]]
+    if plan.handles[code] == 1:
+        return symmetric_six(r, PSI1, x)
+    if far:
+        return transposed_six(r, PSI12, x)
+    return full_six(r, PSI12, x)
+
+
+@loop_kernel
+def linear_total(plan: Blueprint, st: State, n: int) -> None:
+    """p and eta of node n, once gamma and R are known: matrix-vector products only."""
+    r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
+    a, c = plan.left[n], plan.right[n]
+    p1A, p2A, etaA = _slopes(plan, st, a)
+    p1C, p2C, etaC = _slopes(plan, st, c)
+    R, p = placement(plan, st, b)
+    dp, gamma = sub6(motion_out(R, p, p2A), p1C), six(r, GAMMA)
+    eta, s1, s2 = etaA + etaC, ZERO6, ZERO6
+    at = joint_places(plan, n)
+    for x in range(at.d):
+        weighted = 0.0
+        for y in range(at.d):
+            weighted += st.metric[plan.metric_index[b] + at.d * x + y] * r[at.R + y]
+        eta += weighted * r[at.R + x]
+        s1 = add6(s1, scale6(weighted, six(r, at.u1 + 6 * x)))
+        if two:
+            s2 = add6(s2, scale6(weighted, six(r, at.u2 + 6 * x)))
+    Hg = symmetric_six(r, H, gamma)
+    z = sub6(dp, scale6(2.0, Hg))
+    s1 = add6(s1, _cross(plan, st, a, force_in(R, p, gamma), False))
+    put_six(r, P1, sub6(sub6(p1A, scale6(2.0, s1)), transposed_six(r, T1, z)))
+    r[ETA] = eta + dot6(gamma, sub6(Hg, dp))
+    if two:
+        s2 = add6(s2, _cross(plan, st, c, gamma, True))
+        put_six(r, P2, add6(add6(p2C, scale6(2.0, s2)), transposed_six(r, T2, z)))
 
 
 # Back-substitution at one node (Featherstone 1999; Redon & Lin 2005): total acceleration, forces down, qdd out.

@@ -7,7 +7,7 @@ Six-vectors are tuples, as everywhere in Bough.
 
 from __future__ import annotations
 
-from bough.adaptive.tree.layout import A1, PA1, PHI1, TMP, XF, Blueprint, State
+from bough.adaptive.tree.layout import A1, PA1, PHI1, T1, T2, TMP, XF, Blueprint, State, W, joint_places
 from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.vectors import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.joints import Mechanism
@@ -350,3 +350,27 @@ def leaf_acceleration(m: Mechanism, plan: Blueprint, st: State, leaf: int, f: Fo
     i = plan.leaf_body[leaf]
     k = float(plan.copies[i])
     return add6(leaf_bias(plan, st, m.gravity, leaf), scale6(k, free_body(leaf_inverse(plan, i), f)))
+
+
+# What a joint does
+
+
+@loop_kernel
+def joint_terms(
+    plan: Blueprint, st: State, n: int, beta: Motion, Q: Rows, k0: int, share: float
+) -> tuple[Force, Motion, Motion]:
+    """gamma, T1' beta + u1' Q and T2' beta + u2' Q of node n, whose record gets R; its torques are share Q[k0 ...]."""
+    r, at, two = st.record[plan.offset[n] : plan.offset[n + 1]], joint_places(plan, n), plan.handles[n] == 2
+    gamma, e1, e2 = symmetric_six(r, W, beta), transposed_six(r, T1, beta), ZERO6
+    if two:
+        e2 = transposed_six(r, T2, beta)
+    for x in range(at.d):
+        torque, rest = share * Q[k0 + x], -dot6(six(r, at.U + 6 * x), beta)
+        gamma = add6(gamma, scale6(torque, six(r, at.U + 6 * x)))
+        e1 = add6(e1, scale6(torque, six(r, at.u1 + 6 * x)))
+        if two:
+            e2 = add6(e2, scale6(torque, six(r, at.u2 + 6 * x)))
+        for y in range(at.d):
+            rest += r[at.D + at.d * x + y] * share * Q[k0 + y]
+        r[at.R + x] = rest
+    return gamma, e1, e2

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 # How wrong the assembly tree is on the linkage at hand: measured beside plain solutions, never assumed.
 #
-# Rounding grows where light bodies hang on heavy ones (see `node.algebra`), and with it two things are wrong: the
+# Rounding grows where light bodies hang on heavy ones (see `algebra`), and with it two things are wrong: the
 # joint accelerations themselves, and the total accelerations by which a bounded pass chooses. Both are measured when
 # a tree is first made, under the forces at hand and under forces on all bodies in proportion to their masses, which
 # bring out what few forces hide. Bounds are widened by what is found; a linkage with too much of it is solved
