@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +15,7 @@ from bough.adaptive.solver import Region
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import NO_LIMIT
 from bough.adaptive.tree.front import DONE, MET, ROOT, WAITING
-from bough.adaptive.tree.passes import PLACE
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from bough.adaptive.rest.solver import RestSolver
@@ -40,8 +37,8 @@ class BoundedRegion(Region):
         self.power = math.nan  # and of those of the active joints
         self.moved = False  # whether the equations of the tree are behind
         self.placed = True  # whether its placements are not
-        self._pass = -1  # which pass over the tree chose it
-        self._interrupted = False  # whether the tree was used for questions since
+        self.known = False  # whether it answers the present inputs but for what `changes` says
+        self.open: IntArray = np.zeros(0, np.int64)  # nodes of the tree, parents first
         self._loads: Loads | None = None
         self._above = 0  # nodes above the bodies of these loads
 
@@ -53,12 +50,9 @@ class BoundedRegion(Region):
     @property
     def _is_known(self) -> bool:
         """Whether there is one, for forces on the same bodies, due or not."""
-        solver = self.solver
-        if solver.tree is None or solver.tree.begun != self._pass:
-            return False
-        loads, changes = solver.inputs.forces.loads(), solver.changes  # forces that wait are noted
+        loads, changes = self.solver.inputs.forces.loads(), self.solver.changes  # forces that wait are noted
         kept = not (changes.everything or changes.measure or changes.torques)
-        return kept and self.linkage.fits(loads)
+        return self.known and kept and self.linkage.fits(loads)
 
     @property
     def left(self) -> int:
@@ -75,7 +69,7 @@ class BoundedRegion(Region):
         if not self.is_chosen or (other and not (keep and self.linkage.joints)) or self._has_changed:
             if budget == NO_LIMIT or self.interval.pays(self.solver.selector.joints):
                 return self._choose(budget)
-            self._pass, self.interval.open = -1, 0
+            self.known, self.interval.open = False, 0
             return False
         if other:
             self.linkage.reload(self.solver.inputs.forces.loads())
@@ -92,9 +86,8 @@ class BoundedRegion(Region):
         """Open clusters until the error is met; by energy, until no more of the descent rate is lost than allowed."""
         served = self._served()
         tree, linkage, error = self.solver.ready_tree(), self.linkage, self._error()
-        if self._interrupted:
-            tree.restart()
-            self._interrupted = False
+        if len(self.open):
+            self.solver.inputs.shared.qdd[linkage.mechanism.v_index] = 0.0
         loads, full, allowed = self.solver.inputs.forces.loads(), math.nan, math.inf
         if error.over == "energy":
             full = float(tree.front.value[ROOT])
@@ -105,9 +98,8 @@ class BoundedRegion(Region):
             self.interval.learn(1.0 - served / full, allowed / full)
         whole = self._whole(full, allowed)
         while tree.refine(self._inner(error), budget - int(tree.front.count[DONE])) == MET:
-            linkage.contract(loads)
-            linkage.solve(self.solver.closing_rate)
-            self.age, self._pass, self.full, self.power = 0, tree.begun, full, linkage.engine.power()
+            self._take_open(loads)
+            self.full = full
             self.lost = lost = self._lost(whole)
             if int(tree.front.count[WAITING]) == 0:
                 self.share, lost = 1.0, 0.0
@@ -119,8 +111,15 @@ class BoundedRegion(Region):
                 self.interval.chosen(linkage.joints, self._above, lost / full if full > 0.0 else 0.0)
                 return True
             self.share *= max(0.5, 0.8 * allowed / lost)
-        self._pass = -1
+        self.known = False
         return False
+
+    def _take_open(self, loads: Loads) -> None:
+        """Contract the linkage to the clusters that the tree has open, and solve it."""
+        self.linkage.contract(loads)
+        self.linkage.solve(self.solver.closing_rate)
+        self.open = self.linkage.open_nodes.copy()
+        self.age, self.known, self.power = 0, True, self.linkage.engine.power()
 
     def _inner(self, error: ErrorMeasure) -> ErrorMeasure | None:
         """The error at which clusters are left closed; None where rounding hides what they would do: all are opened."""
@@ -171,28 +170,18 @@ class BoundedRegion(Region):
         allowed = error.eps**2 * error.scaled(solver.engine.power(), 0.0)
         return len(each) - int(np.searchsorted(np.cumsum(each), allowed)) > most
 
-    @contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """Let questions bring the tree up to date without forgetting what is open."""
-        tree, changes, qdd = self.solver.assemble(), self.solver.changes, self.solver.inputs.shared.qdd
-        if not self.is_chosen or changes.any_force:
-            changes.solution = True
-            self._pass = -1
-            yield
-            return
-        kept = tree.front.count.copy(), tree.front.value.copy(), qdd.copy()
-        yield
-        tree.front.count[:], tree.front.value[:], qdd[:] = kept
-        self._pass, self._interrupted = tree.begun, True
+    def stays(self) -> bool:
+        """Whether it outlasts that the tree is brought up to date for a question; if not, it is chosen anew."""
+        self.known = self.is_chosen and not self.solver.changes.any_force
+        self.solver.changes.solution = self.solver.changes.solution or not self.known
+        return self.known
 
     def refine(self, budget: int | None) -> float:
         """Open more clusters and solve the linkage that they make; returns the bound reached, by energy."""
         self._choose(NO_LIMIT)
-        tree, linkage, error = self.solver.assemble(), self.linkage, self.solver.error
+        tree, error = self.solver.assemble(), self.solver.error
         tree.refine(None, NO_LIMIT if budget is None else int(budget))
-        linkage.contract(self.solver.inputs.forces.loads())
-        linkage.solve(self.solver.closing_rate)
-        self.age, self._pass, self.power = 0, tree.begun, linkage.engine.power()
+        self._take_open(self.solver.inputs.forces.loads())
         self.lost = self._lost(self._whole(self.full, 0.0))
         return self.bound() if error.over == "energy" else math.nan
 
@@ -221,7 +210,7 @@ class BoundedRegion(Region):
 
     def last_power(self) -> float:
         """The square of the accelerations found last in the mass metric."""
-        return math.nan if self._pass < 0 else self.linkage.engine.power()
+        return self.linkage.engine.power() if self.known else math.nan
 
     def march(self, course: Course, ties: Any) -> float:
         """Take steps until forces outgrow the region, if they are checked; returns the energy of springs."""
@@ -233,10 +222,9 @@ class BoundedRegion(Region):
         done = steps - int(course.steps[0])
         self.solver.clock.time[0] += done * course.h[0]
         self.solver.clock.step[0] += done
-        tree = self.linkage.tree
         self.age += done
         self.moved, self.placed = True, False
-        tree.state.stamp[tree.front.done[: int(tree.front.count[DONE])]] = max(self.solver.clock.step[0], 1.0)
+        self.linkage.tree.state.stamp[self.open] = max(self.solver.clock.step[0], 1.0)
         if course.code[0] == OUTGROWN:
             self.age = self.interval.every
         return energy
@@ -253,7 +241,7 @@ class BoundedRegion(Region):
     def place(self) -> None:
         """Let the tree know where bodies are; the region stays."""
         if not self.placed:
-            self.linkage.tree.do(PLACE)
+            self.linkage.tree.place(self.open)
             self.placed = True
 
     # Checkpoints
@@ -262,7 +250,7 @@ class BoundedRegion(Region):
         """The region, for a checkpoint."""
         state = super().state() | {"full": self.full, "power": self.power}
         if self._is_known:
-            state["open"] = self.linkage.open_nodes.copy()
+            state["open"] = self.open
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -271,9 +259,9 @@ class BoundedRegion(Region):
         self.full, self.power = state["full"], state["power"]
         if "open" not in state:
             return
-        tree, opened = self.solver.ready_tree(), state["open"]
-        tree.front.done[: len(opened)] = opened
-        tree.front.count[DONE] = len(opened)
-        self._pass, self._interrupted = tree.begun, True
-        self.linkage.contract(self.solver.inputs.forces.loads())
+        tree, age = self.solver.ready_tree(), self.age
+        tree.open(state["open"])
+        self._take_open(self.solver.inputs.forces.loads())
+        tree.restart()
         self.linkage.solve(self.solver.closing_rate)
+        self.age, self.power = age, state["power"]

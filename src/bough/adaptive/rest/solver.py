@@ -6,7 +6,6 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import astuple, replace
 from typing import Any, NamedTuple
 
@@ -239,7 +238,7 @@ class RestSolver(Solver):
             if self.region is not None:
                 self.region.forget()
         elif self.region is not None and self.region.moved:
-            tree.follow(loads, tree.nodes_above(changes.forces, changes.torques))
+            tree.follow(loads, tree.nodes_above(changes.forces, changes.torques), self.region.open)
         elif changes.forces or changes.torques or closing:
             # closing bodies begin again with the applied forces only
             bodies = changes.forces + (self.closures.bodies.tolist() if self.closures else [])
@@ -346,12 +345,15 @@ class RestSolver(Solver):
         Or, likewise, the forces on them through their joints.
         """
         qdd = self.inputs.shared.qdd
-        if not self.uses_all_joints:
-            with nullcontext() if self.region is None or self.is_exact else self.region.undisturbed():
-                tree = self.ready_tree()
-                if tree.has_bodies(bodies):
-                    return tree.transmit(bodies) if forces else tree.respond(bodies)
         kept = qdd.copy()
+        if not self.uses_all_joints:
+            stays = self.region is not None and not self.is_exact and self.region.stays()
+            tree = self.ready_tree()
+            if stays:
+                qdd[:] = kept
+            if tree.has_bodies(bodies):
+                return tree.transmit(bodies) if forces else tree.respond(bodies)
+            kept = qdd.copy()
         self.solve_all_joints()
         if forces and self.closures is not None:
             self.engine.solve(no_forces(len(self.inputs.shared.force)))  # with the forces of loops as any others

@@ -45,6 +45,7 @@ from bough.adaptive.tree.passes import (
     LEFT,
     MARCH,
     NOISE,
+    PLACE,
     POSES,
     REBUILD,
     REFINE,
@@ -58,7 +59,7 @@ from bough.adaptive.tree.springs import no_springs
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.model import Model
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from bough.adaptive.engines.engine import Engine
@@ -258,7 +259,6 @@ class TreeEngine:
         self._checked: Loads | None = None
         self.noise = Noise()
         self.probed: dict[Any, Noise] = {}  # noise under the probe, where no other simulation shares it
-        self.begun = 0  # orders that changed what is open
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.springs = no_springs(mechanism, shared)
         self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
@@ -276,8 +276,6 @@ class TreeEngine:
         out = self._no_poses if out is None else out
         over, limits = stop
         order = Order(what, over, np.array(limits), turn, np.asarray(number, np.int64), out, make_keeps(self.keeps))
-        if what <= REFINE:
-            self.begun += 1
         tree = self.mechanism, self.plan, self.state, self.front
         return float(compiled(command)(*tree, loads or self.no_forces, self.clock, order, self.springs))
 
@@ -302,14 +300,24 @@ class TreeEngine:
         self.do(REBUILD, loads)
         self.state.qdd[:] = 0.0
 
-    def changed(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
+    def changed(self, loads: Loads, nodes: IntArray) -> None:
         """Forces or torques below these nodes have changed."""
         self._forget_all()
         self.do(CHANGED, loads, number=nodes)
 
-    def follow(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
-        """The opened joints were moved by another engine, and forces or torques below these nodes have changed."""
+    def open(self, nodes: IntArray) -> None:
+        """Let these nodes, parents first, be those that are opened."""
+        self.front.done[: len(nodes)], self.front.count[DONE] = nodes, len(nodes)
+
+    def place(self, opened: IntArray) -> None:
+        """Where bodies are after another engine has moved the joints of these nodes, and nothing else."""
+        self.open(opened)
+        self.do(PLACE)
+
+    def follow(self, loads: Loads, nodes: IntArray, opened: IntArray) -> None:
+        """The joints of `opened` were moved by another engine; forces or torques below `nodes` have changed."""
         self._forget_all()
+        self.open(opened)
         self.do(FOLLOW, loads, number=nodes)
 
     def restart(self) -> None:
@@ -366,7 +374,7 @@ class TreeEngine:
             self.state.qdd[:] = 0.0
             self._all_known = False
 
-    def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+    def poses(self, bodies: IntArray) -> FloatArray:
         """(k, 12) R and p in the world of the laid frames of some primitives. O(log n) each."""
         out = np.zeros((len(bodies), 12))
         self.do(POSES, number=self.link.host[bodies], out=out)
@@ -377,29 +385,29 @@ class TreeEngine:
         """Loads without any."""
         return no_forces(len(self.shared.force))
 
-    def respond(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+    def respond(self, bodies: IntArray) -> FloatArray:
         """(k, 6) accelerations of some primitives, relative to free fall, all joints free. O(log n) each."""
         out = np.zeros((len(bodies), 6))
         self.do(RESPOND, number=self.link.host[bodies], out=out)
         return out
 
-    def transmit(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+    def transmit(self, bodies: IntArray) -> FloatArray:
         """(k, 6) forces on some primitives through their joints, in their frames, all joints free. O(log n) each."""
         out = np.zeros((len(bodies), 6))
         self.do(TRANSMIT, number=self.link.host[bodies], out=out)
         return out
 
-    def reload(self, bodies: npt.NDArray[np.int64]) -> None:
+    def reload(self, bodies: IntArray) -> None:
         """Forces on these primitives, written where they act, have changed."""
         self.changed(self.no_forces, self.plan.leaf_up[self.link.host[bodies]].astype(np.int64))
 
-    def nodes_above(self, bodies: list[int], joints: list[int]) -> npt.NDArray[np.int64]:
+    def nodes_above(self, bodies: list[int], joints: list[int]) -> IntArray:
         """The lowest nodes that forces on these primitives, and torques of these joints, enter."""
         host = self.link.host
         found = [self.plan.leaf_up[host[bodies]], self.plan.node_of[host[joints]]]
         return np.concatenate(found).astype(np.int64)
 
-    def has_bodies(self, primitives: npt.NDArray[np.int64]) -> bool:
+    def has_bodies(self, primitives: IntArray) -> bool:
         """Whether none of these is a massless part of a joint, which is no body of the tree."""
         return bool((self.link.last[self.link.host[primitives]] == primitives).all())
 
@@ -413,7 +421,7 @@ class TreeEngine:
                 raise ModelError(f'{name} has no mass: the tree cannot take a force on it (method="aba" can)')
         self._checked = loads
 
-    def root_paths(self, bodies: npt.NDArray[np.int64]) -> int:
+    def root_paths(self, bodies: IntArray) -> int:
         """How many nodes lie above these primitives: the least an update of forces on them must touch."""
         nodes = np.unique(self.plan.leaf_up[self.link.host[bodies]])
         total = 0
