@@ -81,11 +81,6 @@ class Changes:
         return self.most_forces or bool(self.forces)
 
     @property
-    def touched(self) -> list[int]:
-        """Bodies and joints with other forces or torques."""
-        return self.forces + self.torques
-
-    @property
     def is_small(self) -> bool:
         """Whether the tree may be brought up to date along some of its ways only."""
         few = len(self.torques) <= WHOLE * self.size and len(self.forces) <= FORCES * self.size + 64
