@@ -31,8 +31,8 @@ from bough.adaptive.motion.evaluate import (
 from bough.adaptive.tree.algebra import hand_down, put_acceleration, share_out
 from bough.adaptive.tree.blocks import ZERO6, full_six, joint_terms, six
 from bough.adaptive.tree.contract import Loads
-from bough.adaptive.tree.front import DONE, Front, get_far, put_far
-from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, Blueprint, State, far_pose
+from bough.adaptive.tree.front import DONE, Front, get_pair, put_pair
+from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, Blueprint, State, far_pose, near_body
 from bough.adaptive.tree.rigid import cluster_inertia, gap_of, is_ground, released_square, rigid_solve
 from bough.compile.kernel import loop_kernel
 from bough.dynamics.newton_euler import squares
@@ -122,12 +122,11 @@ def choose(
     x.size[0] = 0.0
     top, root = 1, len(plan.left) - 1
     y.stack[0] = root
-    put6(y.force, 0, ZERO6)
-    put_far(y.force, 0, ZERO6)
+    put_pair(y.force, 0, ZERO6, ZERO6)
     put6(y.motion, 0, ZERO6)
     while top > 0:
         top -= 1
-        code, f1, f2, v = y.stack[top], get6(y.force, top), get_far(y.force, top), get6(y.motion, top)
+        code, (f1, f2), v = y.stack[top], get_pair(y.force, top), get6(y.motion, top)
         if is_active(y, code):
             r = st.record[plan.offset[code] : plan.offset[code + 1]]
             A, V = r[SQUARE_A], r[SQUARE_V]
@@ -167,8 +166,7 @@ def choose(
                     R, p = far_pose(plan, st, code, (IDENTITY, ZERO3))
                     u = motion_out(R, p, v)
             y.stack[top] = child
-            put6(y.force, top, g1)
-            put_far(y.force, top, g2)
+            put_pair(y.force, top, g1, g2)
             put6(y.motion, top, u)
             top += 1
     return 1.0
@@ -202,7 +200,7 @@ def momenta(plan: Blueprint, y: Evaluation, x: Choice) -> None:
     y.momentum[:, :] = 0.0
     for k in range(x.count[FRONT]):
         code = x.code[k]
-        at = y.piece[plan.near[code] if code >= 0 else plan.leaf_body[~code]]
+        at = y.piece[near_body(plan, code)]
         if at >= 0:
             put6(y.momentum, at, add6(get6(y.momentum, at), get6(x.momentum, k)))
 
@@ -218,7 +216,7 @@ def lost(m: Mechanism, plan: Blueprint, st: State, s: JointState, y: Evaluation,
     for k in range(x.count[FRONT]):
         code = x.code[k]
         total += x.square[k]
-        at = y.piece[plan.near[code] if code >= 0 else plan.leaf_body[~code]]
+        at = y.piece[near_body(plan, code)]
         if at >= 0:
             d = sub6(get6(x.a, k), get6(y.velocity, at))
             f = rigid_times(cluster_inertia(m, plan, st, code), d)

@@ -21,7 +21,7 @@ from bough.adaptive.engines.layout import JointLaws, JointState
 from bough.adaptive.tree.algebra import WELDED, hand_down, matrices, put_acceleration
 from bough.adaptive.tree.blocks import ZERO6, joint_terms, put_six, six
 from bough.adaptive.tree.contract import Loads
-from bough.adaptive.tree.front import DONE, LOADED, MOVED, Front, get_far, put_far
+from bough.adaptive.tree.front import DONE, LOADED, MOVED, Front, get_pair, put_pair
 from bough.adaptive.tree.layout import (
     GAMMA,
     IDENTITY,
@@ -31,6 +31,7 @@ from bough.adaptive.tree.layout import (
     compose,
     cross_pose,
     far_pose,
+    near_body,
     placement,
     primitive_pose,
     two_handled,
@@ -65,7 +66,6 @@ from bough.spatial import (
     get6,
     join,
     motion_out,
-    put6,
     rigid_times,
     rotate_back,
     scale6,
@@ -119,7 +119,7 @@ def is_solid(y: Evaluation, code: int) -> bool:
 @kernel
 def motion_of(plan: Blueprint, y: Evaluation, code: int) -> Motion:
     """Velocity of the near frame of a closed cluster."""
-    at = y.piece[plan.near[code] if code >= 0 else plan.leaf_body[~code]]
+    at = y.piece[near_body(plan, code)]
     return get6(y.velocity, at) if at >= 0 else ZERO6
 
 
@@ -369,20 +369,18 @@ def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s
     root, top = len(plan.left) - 1, 0
     if y.active[root] == 1:
         y.stack[0] = root
-        put6(y.force, 0, ZERO6)
-        put_far(y.force, 0, ZERO6)
+        put_pair(y.force, 0, ZERO6, ZERO6)
         top = 1
     while top > 0:
         top -= 1
-        n, f1, f2 = y.stack[top], get6(y.force, top), get_far(y.force, top)
+        n, (f1, f2) = y.stack[top], get_pair(y.force, top)
         _begin_sums(m, plan, st, e, s, n, f1, f2)
         a1, a2, b1, b2 = hand_down(plan, st, n, f1, f2)
         for side in range(2):
             code, g1, g2 = (plan.left[n], a1, a2) if side == 1 else (plan.right[n], b1, b2)
             if is_active(y, code):
                 y.stack[top] = code
-                put6(y.force, top, g1)
-                put_far(y.force, top, g2)
+                put_pair(y.force, top, g1, g2)
                 top += 1
             else:
                 _add_closed(m, plan, st, y, n, code, g1, g2)

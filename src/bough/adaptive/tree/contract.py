@@ -19,6 +19,7 @@ from bough.adaptive.tree.layout import (
     cross_pose,
     far_pose,
     get_pose,
+    near_body,
     primitive_pose,
     put_pose,
 )
@@ -132,11 +133,6 @@ class Pieces(NamedTuple):
     X: Rows  # (P, 12) scratch
 
 
-@kernel
-def _near(plan: Blueprint, code: int) -> int:
-    return plan.near[code] if code >= 0 else plan.leaf_body[~code]
-
-
 @loop_kernel
 def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) -> None:
     """Fill the contracted mechanism c, what t has of it, and where loaded bodies are."""
@@ -150,7 +146,7 @@ def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) 
         n = t.node[k]
         for code in (plan.left[n], plan.right[n]):
             if code < 0 or t.opened[code] == 0:
-                at = t.piece[_near(plan, code)]
+                at = t.piece[near_body(plan, code)]
                 if at >= 0:
                     put10(c.inertia, at, rigid_add(get10(c.inertia, at), cluster_inertia(m, plan, st, code)))
     for k in range(len(t.body)):
@@ -193,7 +189,7 @@ def _hang(plan: Blueprint, st: State, c: Mechanism, t: Pieces, k: int) -> None:
     while code >= 0 and t.opened[code] == 1:
         far = far and plan.handles[code] == 2
         code = plan.right[code] if far else plan.left[code]
-    c.parent[i] = t.piece[_near(plan, code)]
+    c.parent[i] = t.piece[near_body(plan, code)]
     if far and code >= 0 and plan.handles[code] == 2:
         for j in range(12):
             t.X[i, j] = 0.0
@@ -216,7 +212,7 @@ def _place_loaded(plan: Blueprint, st: State, t: Pieces, k: int) -> None:
         code, n = n, plan.up[n]
         if n < 0:
             break
-    t.bearer[k] = t.piece[_near(plan, code)]
+    t.bearer[k] = t.piece[near_body(plan, code)]
 
 
 def make_pieces(m: Mechanism, plan: Blueprint, done: IntArray, loads: Loads, room: Any) -> tuple[Pieces, Mechanism]:

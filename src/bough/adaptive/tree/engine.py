@@ -374,28 +374,28 @@ class TreeEngine:
             self.state.qdd[:] = 0.0
             self._all_known = False
 
-    def poses(self, bodies: IntArray) -> FloatArray:
-        """(k, 12) R and p in the world of the laid frames of some primitives. O(log n) each."""
-        out = np.zeros((len(bodies), 12))
-        self.do(POSES, number=self.link.host[bodies], out=out)
-        return out
-
     @cached_property
     def no_forces(self) -> Loads:
         """Loads without any."""
         return no_forces(len(self.shared.force))
 
+    def _answer(self, what: int, bodies: IntArray, size: int) -> FloatArray:
+        """(k, size) what an order finds of some primitives. O(log n) each."""
+        out = np.zeros((len(bodies), size))
+        self.do(what, number=self.link.host[bodies], out=out)
+        return out
+
+    def poses(self, bodies: IntArray) -> FloatArray:
+        """(k, 12) R and p in the world of the laid frames of some primitives. O(log n) each."""
+        return self._answer(POSES, bodies, 12)
+
     def respond(self, bodies: IntArray) -> FloatArray:
         """(k, 6) accelerations of some primitives, relative to free fall, all joints free. O(log n) each."""
-        out = np.zeros((len(bodies), 6))
-        self.do(RESPOND, number=self.link.host[bodies], out=out)
-        return out
+        return self._answer(RESPOND, bodies, 6)
 
     def transmit(self, bodies: IntArray) -> FloatArray:
         """(k, 6) forces on some primitives through their joints, in their frames, all joints free. O(log n) each."""
-        out = np.zeros((len(bodies), 6))
-        self.do(TRANSMIT, number=self.link.host[bodies], out=out)
-        return out
+        return self._answer(TRANSMIT, bodies, 6)
 
     def reload(self, bodies: IntArray) -> None:
         """Forces on these primitives, written where they act, have changed."""

@@ -55,22 +55,15 @@ def make_front(nodes: int, depth: int, forced: Any) -> Front:
 
 
 @kernel
-def put_far(a: Rows, i: int, x: Force) -> None:
-    a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2], x[3], x[4], x[5]
+def put_pair(a: Rows, i: int, f1: Force, f2: Force) -> None:
+    """Forces on both handles into row i of a (k, 12)."""
+    put6(a, i, f1)
+    a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11] = f2[0], f2[1], f2[2], f2[3], f2[4], f2[5]
 
 
 @kernel
-def get_far(a: Rows, i: int) -> Force:
-    return (a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11])
-
-
-@kernel
-def stack_up(fr: Front, top: int, n: int, f1: Force, f2: Force) -> int:
-    """Put node n with the forces on its handles on the stack of an exact down pass; returns the new height."""
-    fr.stack[top] = n
-    put6(fr.pose, top, f1)
-    put_far(fr.pose, top, f2)
-    return top + 1
+def get_pair(a: Rows, i: int) -> tuple[Force, Force]:
+    return get6(a, i), (a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11])
 
 
 @loop_kernel
@@ -98,8 +91,7 @@ def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, c
     fr.value[SUM] += key
     if fr.forced[n] == 1:
         key = np.inf
-    put6(fr.force, n, f1)
-    put_far(fr.force, n, f2)
+    put_pair(fr.force, n, f1, f2)
     i = fr.count[WAITING]
     fr.count[WAITING] = i + 1
     while i > 0 and fr.key[(i - 1) // 2] < key:
@@ -156,7 +148,8 @@ def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Clock, keeps: Keep
     for k in range(fr.count[WAITING]):
         n = fr.node[k]
         if fr.forced[n] == 1:
-            total += importance(plan, st, n, get6(fr.force, n), get_far(fr.force, n), clock, keeps)
+            f1, f2 = get_pair(fr.force, n)
+            total += importance(plan, st, n, f1, f2, clock, keeps)
         else:
             total += fr.key[k]
     return total
@@ -182,7 +175,7 @@ def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock
 def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Clock, keeps: Keeps) -> Scalar:
     """Open the cluster that waits first; returns the weighted square of its joint's acceleration."""
     n, key = fr.node[0], fr.key[0]
-    f1, f2 = get6(fr.force, n), get_far(fr.force, n)
+    f1, f2 = get_pair(fr.force, n)
     if key == np.inf:
         key = importance(plan, st, n, f1, f2, clock, keeps)
     fr.value[SUM] -= key

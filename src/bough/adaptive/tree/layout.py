@@ -238,6 +238,12 @@ def joint_places(plan: Blueprint, n: int) -> JointPlaces:
 
 
 @kernel
+def near_body(plan: Blueprint, code: int) -> int:
+    """The body of a cluster's near handle; N where it is the ground."""
+    return plan.near[code] if code >= 0 else plan.leaf_body[~code]
+
+
+@kernel
 def two_handled(plan: Blueprint, code: int) -> bool:
     return code >= 0 and plan.handles[code] == 2
 

@@ -30,9 +30,9 @@ from bough.adaptive.tree.front import (
     begin,
     conclude,
     forget,
-    get_far,
+    get_pair,
+    put_pair,
     refine,
-    stack_up,
     waiting_sum,
 )
 from bough.adaptive.tree.layout import (
@@ -52,7 +52,7 @@ from bough.adaptive.tree.layout import (
 from bough.adaptive.tree.springs import Springs, spring
 from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism
-from bough.spatial import get6, put6
+from bough.spatial import put6
 from bough.types import Force, Rows, Scalar
 
 # Coordinates beyond this (m or rad) are no place of a linkage, and no step leads so far.
@@ -230,18 +230,22 @@ def down_all(m: Mechanism, plan: Blueprint, st: State, fr: Front, totals: Rows) 
 
     Returns the sum of the weighted squares of the joint accelerations.
     """
-    top, sum_ = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6), 0.0
+    top, sum_ = 1, 0.0
+    fr.stack[0] = len(plan.left) - 1
+    put_pair(fr.pose, 0, ZERO6, ZERO6)
     while top > 0:
         top -= 1
-        n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
+        n = fr.stack[top]
+        f1, f2 = get_pair(fr.pose, top)
         sum_ += joint_acceleration(m, plan, st, n, f1, f2)
         if len(totals) > 0:
             totals[n] = total_acceleration(plan, st, n, f1, f2)
         a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
-        if plan.right[n] >= 0:
-            top = stack_up(fr, top, plan.right[n], c1, c2)
-        if plan.left[n] >= 0:
-            top = stack_up(fr, top, plan.left[n], a1, a2)
+        for code, g1, g2 in ((plan.right[n], c1, c2), (plan.left[n], a1, a2)):
+            if code >= 0:
+                fr.stack[top] = code
+                put_pair(fr.pose, top, g1, g2)
+                top += 1
     return sum_
 
 
@@ -280,20 +284,25 @@ def noise(
 
 
 @kernel
+def _climb(plan: Blueprint, fr: Front, code: int) -> int:
+    """Put a cluster and all nodes above it on the stack, the root last; returns the height."""
+    fr.stack[0], top = code, 1
+    n = plan.up[code] if code >= 0 else plan.leaf_up[~code]
+    while n >= 0:
+        fr.stack[top] = n
+        top += 1
+        n = plan.up[n]
+    return top
+
+
+@kernel
 def body_poses(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> None:
     """World poses of some bodies, each by one way down the tree."""
     for k in range(len(bodies)):
-        code, top = ~bodies[k], 0
-        n = plan.leaf_up[bodies[k]]
-        while n >= 0:
-            fr.stack[top] = n
-            top += 1
-            n = plan.up[n]
         pose = (IDENTITY, ZERO3)
-        for j in range(top - 1, -1, -1):
+        for j in range(_climb(plan, fr, ~bodies[k]) - 1, 0, -1):
             n = fr.stack[j]
-            below = fr.stack[j - 1] if j > 0 else code
-            if plan.right[n] == below:
+            if plan.right[n] == fr.stack[j - 1]:
                 pose = far_pose(plan, st, n, pose)
         put_pose(out, k, pose)
 
@@ -313,13 +322,8 @@ def rigid_groups(plan: Blueprint, st: State, since: float, group: Rows) -> None:
 @loop_kernel
 def forces_on(plan: Blueprint, st: State, fr: Front, code: int) -> tuple[Force, Force]:
     """Forces on the handles of a cluster, all joints free, by the way down from the root. O(log n)."""
-    n, top, f1, f2 = plan.up[code] if code >= 0 else plan.leaf_up[~code], 1, ZERO6, ZERO6
-    fr.stack[0] = code
-    while n >= 0:
-        fr.stack[top] = n
-        top += 1
-        n = plan.up[n]
-    for j in range(top - 1, 0, -1):
+    f1, f2 = ZERO6, ZERO6
+    for j in range(_climb(plan, fr, code) - 1, 0, -1):
         a1, a2, c1, c2 = hand_down(plan, st, fr.stack[j], f1, f2)
         if plan.right[fr.stack[j]] == fr.stack[j - 1]:
             f1, f2 = c1, c2

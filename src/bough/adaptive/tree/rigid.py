@@ -64,6 +64,7 @@ from bough.adaptive.tree.layout import (
     cross_pose,
     far_pose,
     joint_places,
+    near_body,
     placement,
 )
 from bough.compile.kernel import kernel, loop_kernel
@@ -163,7 +164,7 @@ ZERO10 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 @kernel
 def is_ground(plan: Blueprint, code: int) -> bool:
     """Whether the ground belongs to a cluster."""
-    return (plan.near[code] if code >= 0 else plan.leaf_body[~code]) == len(plan.parent)
+    return near_body(plan, code) == len(plan.parent)
 
 
 @kernel
