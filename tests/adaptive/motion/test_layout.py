@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptive.motion.witness import Witness
-from bough.adaptive.engines.layout import make_part, take_part
+from bough.adaptive.engines.layout import laws_of
 
 FIELDS = ("tau", "damping", "stiffness", "rotor", "friction", "lower", "upper")
 
@@ -17,11 +17,10 @@ def test_a_part_has_what_its_joints_have(seed):
     region = w.region()
     laws = region.solver.laws._replace(damping=w.rng.uniform(size=len(region.solver.laws.tau)))
     pieces = region.linkage.pieces
-    part = make_part(laws, len(pieces.dofs), len(region.engine.mechanism.parent))
-    take_part(laws, region.tree.plan, pieces, part)
+    primitives = np.searchsorted(region.solver.mechanism.dof, pieces.dofs, "right") - 1
+    part = laws_of(laws, pieces.dofs, primitives)
     assert 0 < len(pieces.dofs) < len(laws.tau)
     for name in FIELDS:
         np.testing.assert_array_equal(getattr(part, name), getattr(laws, name)[pieces.dofs])
     laws.friction[pieces.dofs[0]] = 1.0
-    take_part(laws, region.tree.plan, pieces, part)
-    assert part.stops[0] == 1
+    assert laws_of(laws, pieces.dofs, primitives).stops[0] == 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.engine import Engine
-from bough.adaptive.engines.layout import JointLaws, JointState, make_part, take_part
+from bough.adaptive.engines.layout import JointLaws, JointState, laws_of
 from bough.adaptive.engines.loops import Closing, LoopRows
 from bough.adaptive.engines.rest import Course, Ties
 from bough.adaptive.tree.contract import Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
@@ -78,10 +78,9 @@ class ContractedLinkage:
         if loads is self._from and np.array_equal(body, self.pieces.body):
             self.reload(loads)
             return
-        self.pieces, small = make_pieces(m, plan, nodes, loads, (self.piece, self._opened))
+        self.pieces, small, primitives = make_pieces(m, plan, nodes, loads, (self.piece, self._opened))
         compiled(contract)(m, plan, tree.state, small, self.pieces)
-        laws = make_part(self.laws, len(small.axis), len(small.parent))
-        compiled(take_part)(self.laws, plan, self.pieces, laws)
+        laws = laws_of(self.laws, self.pieces.dofs, primitives)
         loops: LoopRows | None = None
         if self.closing is not None:
             loops, self.which = self.closing.contracted(small, self.pieces, loads)

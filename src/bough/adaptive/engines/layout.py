@@ -6,14 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.tree.contract import Loads, Pieces
-from bough.adaptive.tree.layout import Blueprint
-from bough.compile.kernel import loop_kernel
+from bough.adaptive.tree.contract import Loads
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import FloatArray, IntArray, Rows
-
-HUGE = 1e300  # a limit beyond is none
 
 
 class JointState(NamedTuple):
@@ -151,24 +147,7 @@ def _limits(model: Model, m: Mechanism) -> tuple[FloatArray, FloatArray, IntArra
     return lower, upper, np.where(single, m.q_index[body], -1).astype(np.int64)
 
 
-def make_part(effort: JointLaws, dofs: int, primitives: int) -> JointLaws:
-    """Room for the joints of a part of the mechanism."""
-    room = {name: np.empty(dofs, getattr(effort, name).dtype) for name in JointLaws._fields}
-    return effort._replace(**room | {"sprung": np.empty(primitives, np.int8), "stops": np.zeros(1, np.int8)})
-
-
-@loop_kernel
-def take_part(e: JointLaws, plan: Blueprint, t: Pieces, part: JointLaws) -> None:
-    """The joints of a contracted tree."""
-    part.stops[0] = 0
-    for d in range(len(t.dofs)):
-        k = t.dofs[d]
-        part.tau[d], part.damping[d], part.stiffness[d] = e.tau[k], e.damping[k], e.stiffness[k]
-        part.rotor[d], part.friction[d], part.place[d] = e.rotor[k], e.friction[k], e.place[k]
-        part.lower[d], part.upper[d], part.stop_torque[d] = e.lower[k], e.upper[k], e.stop_torque[k]
-        part.weld_armature[d] = e.weld_armature[k]
-        if e.friction[k] > 0.0 or abs(e.lower[k]) < HUGE or abs(e.upper[k]) < HUGE:
-            part.stops[0] = 1
-    for k in range(len(t.body)):
-        for p in range(t.first[k], t.last[k] + 1):
-            part.sprung[p] = e.sprung[plan.first[t.body[k]] + p - t.first[k]]
+def laws_of(laws: JointLaws, dofs: IntArray, primitives: IntArray) -> JointLaws:
+    """Those of some degrees of freedom, of some primitives."""
+    part = {name: getattr(laws, name).take(dofs) for name in JointLaws._fields if name not in ("sprung", "stops")}
+    return with_stops(laws._replace(**part, sprung=laws.sprung.take(primitives)))

@@ -111,7 +111,7 @@ def load_body(force: Rows, loads: Loads, k: int, R: Rotation) -> None:
     put6(force, loads.body[k], f)
 
 
-BY_BODY = ("parent", "kind", "fixed_kind", "q_index", "fixed", "offset", "inertia")  # of a mechanism
+BY_BODY = ("kind", "fixed_kind", "q_index", "fixed", "offset")  # of a mechanism
 BY_DOF = ("v_index", "axis", "depth", "pitch", "ratio", "armature")
 ROWS = 5  # forces on a loaded piece
 NO_ROWS = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))
@@ -135,8 +135,7 @@ class Pieces(NamedTuple):
 
 @loop_kernel
 def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) -> None:
-    """Fill the contracted mechanism c, what t has of it, and where loaded bodies are."""
-    _take(m, plan, c, t)
+    """Hang the joints of the contracted mechanism c on pieces, weigh these, and find where loaded bodies are."""
     t.piece[len(plan.parent)] = -1
     for k in range(len(t.body)):
         t.piece[t.body[k]] = t.last[k]
@@ -155,31 +154,6 @@ def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) 
         _place_loaded(plan, st, t, k)
     for k in range(len(t.node)):
         t.opened[t.node[k]] = 0
-
-
-@loop_kernel
-def _take(m: Mechanism, plan: Blueprint, c: Mechanism, t: Pieces) -> None:
-    """Primitives and freedoms of the opened joints as they are on the linkage, without inertia, in a row."""
-    p, d = 0, 0
-    for k in range(len(t.body)):
-        b = t.body[k]
-        t.first[k] = p
-        for i in range(plan.first[b], plan.last[b] + 1):
-            c.parent[p], c.dof[p] = p - 1, d
-            c.kind[p], c.fixed_kind[p], c.q_index[p] = m.kind[i], m.fixed_kind[i], m.q_index[i]
-            for j in range(12):
-                c.fixed[p, j] = m.fixed[i, j]
-            for j in range(5):
-                c.offset[p, j] = m.offset[i, j]
-            for j in range(10):
-                c.inertia[p, j] = 0.0
-            for j in range(m.dof[i], m.dof[i + 1]):
-                t.dofs[d], c.v_index[d], c.axis[d], c.depth[d] = j, m.v_index[j], m.axis[j], m.depth[j]
-                c.pitch[d], c.ratio[d], c.armature[d] = m.pitch[j], m.ratio[j], m.armature[j]
-                d += 1
-            p += 1
-        t.last[k] = p - 1
-    c.dof[p] = d
 
 
 @loop_kernel
@@ -215,24 +189,38 @@ def _place_loaded(plan: Blueprint, st: State, t: Pieces, k: int) -> None:
     t.bearer[k] = t.piece[near_body(plan, code)]
 
 
-def make_pieces(m: Mechanism, plan: Blueprint, done: IntArray, loads: Loads, room: Any) -> tuple[Pieces, Mechanism]:
-    """Room for the contracted tree of these opened nodes; `room` is the scratch `piece` and `opened`."""
+def _ranges(start: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
+    """start[k] ... start[k] + count[k] - 1 for all k in a row, and where each ends there."""
+    end = np.cumsum(count)
+    return np.repeat(start - end + count, count) + np.arange(end[-1] if len(end) else 0), end
+
+
+def make_pieces(
+    m: Mechanism, plan: Blueprint, done: IntArray, loads: Loads, room: Any
+) -> tuple[Pieces, Mechanism, IntArray]:
+    """The contracted tree of these opened nodes, its joints in a row and without inertia, and their primitives.
+
+    `room` is the scratch `piece` and `opened`.
+    """
     node = np.sort(done)
     body = np.sort(plan.body[node])
     body = body[np.searchsorted(body, 0) :].astype(np.int64)
-    k, l = len(body), len(loads.body)
-    primitives = k + int((plan.last[body] - plan.first[body]).sum())
-    dofs = int((plan.dof[body + 1] - plan.dof[body]).sum())
+    l = len(loads.body)
+    count = plan.last[body] - plan.first[body] + 1
+    primitives, end = _ranges(plan.first[body], count)
+    dofs, _ = _ranges(plan.dof[body], plan.dof[body + 1] - plan.dof[body])
+    P = len(primitives)
     c = m._replace(
-        **{name: np.empty((primitives, *getattr(m, name).shape[1:]), getattr(m, name).dtype) for name in BY_BODY},
-        **{name: np.empty(dofs, getattr(m, name).dtype) for name in BY_DOF},
-        dof=np.empty(primitives + 1, m.dof.dtype),
-        rows=np.zeros(dofs + 1, m.rows.dtype),
+        **{name: getattr(m, name).take(primitives, axis=0) for name in BY_BODY},
+        **{name: getattr(m, name).take(dofs) for name in BY_DOF},
+        parent=np.arange(-1, P - 1, dtype=m.parent.dtype),
+        inertia=np.zeros((P, 10)),
+        dof=np.append(0, np.cumsum(m.dof[primitives + 1] - m.dof[primitives])).astype(m.dof.dtype),
+        rows=np.zeros(len(dofs) + 1, m.rows.dtype),
     )
-    ints = np.empty((2, k), np.int64)
     loaded = plan.host[loads.body].astype(np.int64)
-    rest = loaded, np.zeros(l, np.int64), np.zeros((l, 12)), np.empty((primitives, 12))
-    return Pieces._make([node, body, ints[0], ints[1], np.empty(dofs, np.int64), *room, *rest]), c
+    rest = loaded, np.zeros(l, np.int64), np.zeros((l, 12)), np.empty((P, 12))
+    return Pieces._make([node, body, end - count, end - 1, dofs, *room, *rest]), c, primitives
 
 
 def piece_loads(bearer: IntArray, primitives: int) -> Loads:
