@@ -24,7 +24,7 @@ from bough.adaptive.rest.region import BoundedRegion
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.contract import Loads, no_forces
-from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_noise
+from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_noise, noise_under_probe
 from bough.adaptive.tree.front import JOINTS, MET, ROOT
 from bough.adaptive.tree.layout import RIGID, TOTAL
 from bough.adaptive.tree.passes import FAR, rigid_groups
@@ -234,6 +234,8 @@ class RestSolver(Solver):
         tree.refuse_massless(loads)
         closing = self.closures is not None and changes.closures
         if not changes.is_small:
+            if tree.noise.depends_on_loads:
+                noise_under_probe(tree, self.engine)
             tree.rebuild(loads)
             if self.region is not None:
                 self.region.forget()

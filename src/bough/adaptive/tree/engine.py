@@ -176,15 +176,9 @@ def probe(m: Mechanism) -> FloatArray:
 def measure_noise(tree: TreeEngine, plain: Engine, loads: Loads) -> Noise:
     """How wrong a tree is, beside plain solutions here and now; it must be up to date with `loads`. O(n).
 
-    Under the probe, once for all simulations of one model and metric; then, where rounding is large enough to depend on
-    them, under the forces at hand.
+    As under the probe; and where rounding is large enough to depend on them, under the forces at hand.
     """
-    known = shared_by_simulations(tree.model) if tree.named else tree.probed
-    key = (*tree.named, tree.keeps)
-    if key not in known:
-        known[key] = _noise_under_probe(tree, plain)
-        plain.load(loads)
-    found = known[key]
+    found = noise_under_probe(tree, plain)
     if found.depends_on_loads:
         own = _noise_beside(tree, plain, loads)
         if own is None:  # refused by whoever reads the accelerations
@@ -194,17 +188,18 @@ def measure_noise(tree: TreeEngine, plain: Engine, loads: Loads) -> Noise:
     return tree.noise
 
 
-def _noise_under_probe(tree: TreeEngine, plain: Engine) -> Noise:
-    """A measurement under other forces, which are taken away again; one without numbers is not known."""
-    s, none = tree.shared, tree.no_forces
-    kept = s.force.copy(), s.tau.copy()
-    every = np.unique(tree.plan.leaf_up[: len(tree.plan.parent)]).astype(np.int64)
-    s.force[:], s.tau[:] = probe(tree.mechanism), 0.0
-    tree.do(CHANGED, none, number=every)
-    found = _noise_beside(tree, plain, none) or Noise()
-    s.force[:], s.tau[:] = kept
-    tree.do(CHANGED, none, number=every)
-    return found
+def noise_under_probe(tree: TreeEngine, plain: Engine) -> Noise:
+    """How wrong a tree is under other forces, measured once for all simulations of one model and metric, on equations
+    that must then be found anew. One without numbers is not known. O(n)."""
+    known, key = shared_by_simulations(tree.model) if tree.named else tree.probed, (*tree.named, tree.keeps)
+    if key not in known:
+        s, none = tree.shared, tree.no_forces
+        kept = s.force.copy(), s.tau.copy()
+        s.force[:], s.tau[:] = probe(tree.mechanism), 0.0
+        tree.rebuild(none)
+        known[key] = _noise_beside(tree, plain, none) or Noise()
+        s.force[:], s.tau[:] = kept
+    return known[key]
 
 
 def _noise_beside(tree: TreeEngine, plain: Engine, loads: Loads) -> Noise | None:
