@@ -75,8 +75,8 @@ class Solver:
     def assemble(self) -> TreeEngine:
         """The tree, made when it is first needed."""
         if self.tree is None:
-            i = self.inputs
-            self.tree = TreeEngine(i.model, self.metric, self.mechanism, i.shared, self.clock, self.assembly)
+            i, springs = self.inputs, self.inputs.potentials.springs
+            self.tree = TreeEngine(i.model, self.metric, self.mechanism, i.shared, self.clock, springs, self.assembly)
         return self.tree
 
     def poses(self, bodies: IntArray) -> FloatArray:

@@ -9,11 +9,11 @@ import pytest
 
 from adaptive.tree.test_whole import front
 from adaptive.trees import PlainTree
+from bough.adaptive.potentials import Potentials
 from bough.adaptive.tree.contract import no_forces
 from bough.adaptive.tree.front import DONE, MET, OVER_LINKAGE
 from bough.adaptive.tree.layout import RIGID, TOTAL, make_clock, make_keeps
 from bough.adaptive.tree.passes import CHANGED, POSES, REBUILD, REFINE, SOLVE, Order, command
-from bough.adaptive.tree.springs import no_springs
 
 pytestmark = pytest.mark.interpreted
 
@@ -29,7 +29,7 @@ class Told:
     def __call__(self, what, number=(), out=None, limits=(0.0, 0.0, 0.0)):
         t = self.tree
         order = Order(what, OVER_LINKAGE, limits, math.inf, np.array(number, np.int64), out, make_keeps(TOTAL | RIGID))
-        return command(t.m, t.plan, t.st, self.front, self.loads, self.clock, order, no_springs(t.m, t.st))
+        return command(t.m, t.plan, t.st, self.front, self.loads, self.clock, order, Potentials(t.model, t.st).springs)
 
 
 def test_what_has_changed_is_redone_as_if_all_was():

@@ -55,7 +55,7 @@ from bough.adaptive.tree.passes import (
     Order,
     command,
 )
-from bough.adaptive.tree.springs import no_springs
+from bough.adaptive.tree.springs import Springs
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.model import Model
@@ -237,6 +237,7 @@ class TreeEngine:
         mechanism: Mechanism,
         shared: Shared,
         clock: Clock,
+        springs: Springs,
         assembly: Any = "balanced",
     ) -> None:
         self.model, self.mechanism = model, mechanism
@@ -255,7 +256,7 @@ class TreeEngine:
         self.noise = Noise()
         self.probed: dict[Any, Noise] = {}  # noise under the probe, where no other simulation shares it
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
-        self.springs = no_springs(mechanism, shared)
+        self.springs = springs
         self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
 
     def do(

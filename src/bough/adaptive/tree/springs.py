@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.tree.layout import Shared
 from bough.compile.kernel import loop_kernel
 from bough.compile.scalar import sincos
 from bough.joints import Mechanism, difference_joint
@@ -37,14 +36,6 @@ class Springs(NamedTuple):
     neutral: FloatArray  # (nq,)
     x: FloatArray  # (nv,) where joints are: the tangent vector from neutral
     h: FloatArray  # (1,) of a step
-
-
-def no_springs(m: Mechanism, shared: Shared) -> Springs:
-    """No potentials."""
-    ints, n = np.zeros(len(m.axis), np.int64), len(m.axis)
-    empty = np.zeros(0, np.int64), np.zeros((0, 4))
-    floats = np.zeros(n), np.zeros(n), shared.tau, np.array(m.armature)
-    return Springs(ints, ints, *empty, *floats, np.zeros(len(shared.q)), np.zeros(len(shared.qdd)), np.zeros(1))
 
 
 @loop_kernel
