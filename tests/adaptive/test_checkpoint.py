@@ -11,7 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from bough.adaptive import QuasiStatics, absolute_joint, relative_joint
+from adaptive.linkages import random_linkage
+from bough.adaptive import QuasiStatics, absolute_joint, near, relative_joint
 from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
 from bough.errors import CheckpointError
 from bough.zoo import chain, molecule
@@ -39,6 +40,18 @@ def test_auto_goes_on_to_the_last_bit(tmp_path, before):
     assert sim.stats.method == again.stats.method
     np.testing.assert_array_equal(again.configuration, sim.configuration)
     np.testing.assert_array_equal(again.accelerations(), sim.accelerations())
+
+
+def test_a_tree_of_its_own_whose_rounding_depends_on_loads_goes_on(tmp_path):
+    twin = random_linkage(4, 40, types=("revolute",), decades=6)
+    sim = loaded(twin.model, relative_joint(1e-2), "adaptive", assembly=near([3]))
+    sim.run(4, 1e-3)
+    assert sim.solver.tree.noise.depends_on_loads
+    sim.checkpoint(tmp_path / "run.npz")
+    again = QuasiStatics.resume(twin.model, tmp_path / "run.npz")
+    for s in (sim, again):
+        s.run(4, 1e-3)
+    np.testing.assert_allclose(again.configuration, sim.configuration, rtol=1e-12, atol=1e-14)
 
 
 def test_how_a_run_is_divided_changes_nothing():
