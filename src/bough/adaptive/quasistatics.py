@@ -38,6 +38,8 @@ def norm(solver: RestSolver) -> float:
     """Norm of all joint accelerations, weighted; by energy, in the mass metric."""
     if solver.region is not None and solver.error.over == "energy":
         return math.sqrt(solver.region.full) if solver.region.full >= 0.0 else math.nan
+    if solver.region is not None and not solver.is_exact:
+        return math.sqrt(solver.region.root)
     return math.sqrt(float(solver.assemble().front.value[ROOT]))
 
 

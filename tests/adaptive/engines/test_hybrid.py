@@ -323,3 +323,14 @@ def test_plain_steps_are_taken_where_more_than_half_of_the_joints_would_be_open(
     assert 0 < pulled.stats.active < 100
     assert pulled.stats.bound <= 0.2
     assert 0.0 < pulled.stats.power
+
+
+def test_a_question_leaves_what_is_known_of_the_region():
+    error = adaptive.relative_joint(1e-2)
+    sim = adaptive.QuasiStatics(bough.zoo.molecule(100, seed=1), error, "adaptive", culled="rigid", every=20)
+    sim.apply_force(50, [0.0, 1.0, 3.0])
+    sim.run(5, h=1e-4)
+    before = sim.stats
+    sim.body_accelerations([7])
+    assert sim.stats.acceleration == before.acceleration > 0.0
+    assert sim.stats.power == before.power

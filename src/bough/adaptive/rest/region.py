@@ -35,6 +35,7 @@ class BoundedRegion(Region):
         super().__init__(solver, every, LEAST)
         self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
         self.power = math.nan  # and of those of the active joints
+        self.root = math.nan  # square of all accelerations, as the tree has it
         self.moved = False  # whether the equations of the tree are behind
         self.placed = True  # whether its placements are not
         self.known = False  # whether it answers the present inputs but for what `changes` says
@@ -120,6 +121,7 @@ class BoundedRegion(Region):
         self.linkage.solve(self.solver.closing_rate)
         self.open = self.linkage.open_nodes.copy()
         self.age, self.known, self.power = 0, True, self.linkage.engine.power()
+        self.root = float(self.linkage.tree.front.value[ROOT])
 
     def _inner(self, error: ErrorMeasure) -> ErrorMeasure | None:
         """The error at which clusters are left closed; None where rounding hides what they would do: all are opened."""
