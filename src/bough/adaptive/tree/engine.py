@@ -341,7 +341,6 @@ class TreeEngine:
         """Take error-bounded steps; returns how many are left if one would open more clusters than `budget`, or turn a
         joint by more than `turn` (`refused`)."""
         self._forget_all()
-        self.begun += 1
         self.front.count[REFUSED] = 0
         over, limits = self._stop(error)
         self._limits[0], self._limits[1], self._limits[2] = limits
