@@ -89,9 +89,8 @@ def test_a_loop_computes_what_its_turns_do(turns, staged, resident, monkeypatch)
     A = rng.normal(size=(5, N, N))
     inputs = [A @ A.transpose(0, 2, 1) + 3 * N * np.eye(N), rng.normal(size=(5, N))]
     program = program_of(turns)
-    source = cuda.emit(
-        cuda.arrangements(lambda: program)(1), np.float64, cuda.Form(1, staged=staged, resident=resident), LIMITS["H200"]
-    )
+    form = cuda.Form(1, staged=staged, resident=resident)
+    source = cuda.emit(cuda.arrangements(lambda: program)(1), np.float64, form, LIMITS["H200"])
     assert ("    REPEAT(" in source.text) == (turns > 2)
     assert ("= RELOAD(" in source.text) == bool(resident)
     outputs, bad = run(source, inputs, [(N,), (N,)])
