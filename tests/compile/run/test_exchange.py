@@ -1,5 +1,6 @@
 """DLPack by hand, tried on memory of the host: what others lend is read, and others read what we lend."""
 
+import ctypes
 import gc
 
 import numpy as np
@@ -67,3 +68,15 @@ def test_the_interface_for_cuda():
     assert about["typestr"] == "<f4"
     assert about["data"] == (4096, False)
     assert "GpuArray((2, 3), float32)" in repr(GpuArray(x.shape, x.dtype, 4096, None))
+
+
+def test_types_that_others_give_the_functions_of_python_do_not_matter():
+    function = ctypes.pythonapi.PyCapsule_New
+    before = function.argtypes, function.restype
+    try:
+        function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_char_p, ctypes.CFUNCTYPE(None)), ctypes.c_int
+        x = np.arange(3.0)
+        array = GpuArray(x.shape, x.dtype, x.ctypes.data, x, 2)
+        assert type(array.__dlpack__()).__name__ == "PyCapsule"
+    finally:
+        function.argtypes, function.restype = before

@@ -46,7 +46,7 @@ class _Managed(ctypes.Structure):
     _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", _Deleter))
 
 
-_api = ctypes.pythonapi
+_api = ctypes.PyDLL(None, handle=ctypes.pythonapi._handle)  # others set types on the functions of pythonapi
 _api.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _api.PyCapsule_GetPointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 _api.PyCapsule_New.restype = ctypes.py_object

@@ -300,8 +300,8 @@ def _gate_code(name: str) -> native.LoadedCode:
 
 def _array_new() -> int:
     """The address of numpy's PyArray_New, from the table that numpy keeps for C extensions."""
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    how = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    get_pointer = how(("PyCapsule_GetPointer", ctypes.pythonapi))
     core: Any = getattr(np, "_core", None) or np.core  # numpy 2, numpy 1
     table = get_pointer(core.multiarray._ARRAY_API, None)
     return ctypes.c_void_p.from_address(table + ARRAY_NEW * ctypes.sizeof(ctypes.c_void_p)).value or 0

@@ -30,7 +30,7 @@ from bough.compile.settings import forms_are_timed
 
 CLASSES = (4096, 65_536)  # rows: from the first on forms are tried, from the second on once more
 LONGEST = 9800  # lines: longer kernels overflow the instruction cache, and are cut where memory can be between them
-AT_BEST = 4  # times as short: what loops and four threads for a row gain in kernels of that length
+AT_BEST = 2  # times as short: what loops and four threads for a row gain in kernels of that length
 MOST_KEPT = 256  # launches that are kept prepared
 
 
