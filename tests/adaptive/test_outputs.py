@@ -7,7 +7,7 @@ import pytest
 
 import naive
 from adaptive.linkages import dense, random_forces, random_linkage, simulate, world_wrench
-from bough.adaptive import QuasiStatics, relative_joint
+from bough.adaptive import Dynamics, QuasiStatics, relative_joint
 from bough.errors import ShapeError
 from bough.zoo import chain, molecule
 
@@ -115,3 +115,23 @@ def test_plain_steps_move_everything():
     assert sim.moved(2).all()
     assert not sim.moved(3).any()
     assert sim.moved(2, [(0, 1), ("world", 3), (2, 2)]).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("face", [QuasiStatics, Dynamics])
+def test_forces_on_points_do_the_work_of_joint_torques(face):
+    model = random_linkage(5, 20, floating=True).model
+    rng = np.random.default_rng(5)
+    sim = face(model)
+    sim.configuration = model.random_configuration(rng)
+    sim.step(1e-3)
+    points = [(model.body_names[k], rng.normal(size=3)) for k in (3, 11, 3)]
+    q, F = sim.configuration, rng.normal(size=(3, 3))
+
+    def work(q):
+        sim.configuration = q
+        places = sim.poses([name for name, _ in points])
+        return sum(f @ (T[:3, :3] @ at + T[:3, 3]) for f, T, (_, at) in zip(F, places, points, strict=True))
+
+    tau, h = sim.generalized_forces(points, F), 1e-6
+    rates = [(work(model.integrate(q, h * e)) - work(model.integrate(q, -h * e))) / (2 * h) for e in np.eye(model.nv)]
+    np.testing.assert_allclose(tau, rates, atol=1e-8 * np.abs(tau).max())

@@ -10,9 +10,9 @@ import warnings
 # those of `signal` itself take longer than a step, as they look for the names of handlers
 from _signal import getsignal  # type: ignore[import-not-found]
 from _signal import signal as set_signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import cached_property, wraps
 from numbers import Integral
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -31,6 +31,7 @@ from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.restraints import Owner, Restraints, listed
 from bough.adaptive.sensitivity import Sensitivity, sensitivity
 from bough.adaptive.stats import Forecast, Recorder
+from bough.dynamics import Dynamics as Functions
 from bough.dynamics.laws import check_effects
 from bough.errors import ModelError, SettingError
 from bough.model import Model
@@ -354,6 +355,17 @@ class Simulation:
     def poses(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """World placements (k, 4, 4) of bodies or frames; costs as `positions`."""
         return self._poses(self._frames(bodies))
+
+    @exclusive
+    def generalized_forces(
+        self, frames_or_points: Sequence[str | tuple[str, npt.ArrayLike]], F: npt.ArrayLike
+    ) -> FloatArray:
+        """tau (nv,) = J' F of wrenches at frames, or at points of frames: see `bough.Dynamics.generalized_forces`."""
+        return self._functions.generalized_forces(self.configuration, frames_or_points, F)
+
+    @cached_property
+    def _functions(self) -> Functions:
+        return Functions(self.inputs.model, general=True)
 
     def _frames(self, bodies: Iterable[str | int] | None) -> IntArray:
         return self.inputs.model.body_frames if bodies is None else self.inputs.forces.frames(bodies)
