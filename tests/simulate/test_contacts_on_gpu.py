@@ -34,7 +34,7 @@ def fallen(rows):
 @pytest.mark.native("compiles CUDA text")
 @pytest.mark.parametrize(("dtype", "longest"), [("float64", 15_000), ("float32", 15_000), ("float64", 1000)])
 def test_a_gpu_steps_as_the_cpu_does(dtype, longest, gpu, monkeypatch):
-    monkeypatch.setattr(launches, "LONGEST", longest)  # by one kernel, or by several
+    monkeypatch.setattr(launches, "LONGEST", {4: longest, 8: longest})  # by one kernel, or by several
     model, q, v, friction = fallen(5)
     q[:, 9], q[:, 10], tau = -1.99, 1.99, np.repeat([0.0, -12.0, 12.0], [8, 1, 1])  # into their stops
     how = {"dt": 2e-3, "contacts": FEET, "servo": (20.0, 1.0)}
@@ -60,7 +60,7 @@ def test_a_gpu_steps_as_the_cpu_does(dtype, longest, gpu, monkeypatch):
 @pytest.mark.native("compiles CUDA text")
 @pytest.mark.parametrize("longest", [15_000, 1000])
 def test_the_same_bits_whatever_the_batch_and_the_neighbours(longest, gpu, monkeypatch):
-    monkeypatch.setattr(launches, "LONGEST", longest)  # by one kernel, or by several
+    monkeypatch.setattr(launches, "LONGEST", {4: longest, 8: longest})  # by one kernel, or by several
     model, q, v, friction = fallen(70)
 
     def after(rows):

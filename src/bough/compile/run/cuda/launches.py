@@ -29,7 +29,8 @@ from bough.compile.run.cuda.gpu import Gpu, Kernel, Launch
 from bough.compile.settings import forms_are_timed
 
 CLASSES = (4096, 65_536)  # rows: from the first on forms are tried, from the second on once more
-LONGEST = 9800  # lines: longer kernels overflow the instruction cache, and are cut where memory can be between them
+# Lines, by bytes of a number: longer kernels overflow the instruction cache, and are cut where memory can lie between
+LONGEST = {4: 9800, 8: 13_000}
 AT_BEST = 2  # times as short: what loops and four threads for a row gain in kernels of that length
 MOST_KEPT = 256  # launches that are kept prepared
 
@@ -100,9 +101,10 @@ class Launches:
             kernels = self._kernels(gpu.limits, dtype)
             return b"%d" % kernels.needs[rule(kernels, gpu.limits).form.lanes].lines
 
-        if len(self.program().graph) > AT_BEST * LONGEST:
+        longest = LONGEST[dtype.itemsize]
+        if len(self.program().graph) > AT_BEST * longest:
             return True
-        return int(fetch(f"lines {self._name(dtype)} {self.layouts} {gpu.limits}", lines)) > LONGEST
+        return int(fetch(f"lines {self._name(dtype)} {self.layouts} {gpu.limits}", lines)) > longest
 
     def _by_rule(self, gpu: Gpu, dtype: np.dtype) -> FormAndBlock:
         return self._kept(gpu, dtype, "", lambda: rule(self._kernels(gpu.limits, dtype), gpu.limits))
