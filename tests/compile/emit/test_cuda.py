@@ -107,6 +107,16 @@ def test_spilled_values_are_reloaded(lanes, gpu, monkeypatch):
     assert 0 < size <= LIMITS[gpu].shared // 4 - LIMITS[gpu].reserved
 
 
+@pytest.mark.parametrize(
+    ("name", "layout", "expected"), [("aba", "rows", True), ("aba", "columns", False), ("rnea", "rows", False)]
+)
+def test_rows_are_prefetched_where_a_kernel_computes_long(name, layout, expected):
+    model = ROBOTS["humanoid"]
+    program = traced(ROUTINES[name], (model.mechanism,), model.sizes, mark_limbs)
+    source = cuda.emit(cuda.arrangements(lambda: program)(4), np.float64, cuda.Form(4, layout), LIMITS["H200"])
+    assert [f"PREFETCH(x{k}, {x.size});" in source.text for k, x in enumerate(program.inputs)] == [expected] * 3
+
+
 def test_what_one_kernel_does_not_take_is_refused(monkeypatch):
     model = zoo.arm(3)
     program = traced(ROUTINES["aba"], (model.mechanism,), model.sizes, None)

@@ -36,6 +36,9 @@ from bough.errors import TooLargeError
 ENTRY = "entry"
 HEAD = (files("bough.compile.emit") / "cuda_head.h").read_text()
 OPERATOR = {ADD: "+", SUB: "-", MUL: "*"}
+# Rows are fetched at the start of a kernel with so many operations a number, unless it is so long that it waits for
+# instructions; with fewer operations the memory is busy anyway.
+PREFETCHED_OPERATIONS, PREFETCHED_LINES = 75, 7000
 LARGEST = 150_000  # operations: more take minutes to compile and overflow the instruction cache many times
 
 Layout = Literal["rows", "columns"]
@@ -202,6 +205,9 @@ class _Kernel:
                     self._store(one, places.pop(one, {}))
         for unit in [*places]:
             self._store(unit, places[unit])
+        most = self.lanes * len(self.lines) // PREFETCHED_OPERATIONS  # numbers of a row
+        fits = len(self.lines) <= PREFETCHED_LINES and sum(spec.size for spec in program.inputs) <= most
+        self.prefetches = form.layout == "rows" and fits
 
     # Values
 
@@ -423,6 +429,8 @@ class _Kernel:
         lines += ["BEGIN(batch);"]
         for k, spec in enumerate(self.program.inputs):
             lines.append(f"BETWEEN(x{k}, x{k}_, {spec.size});" if spec.name == BETWEEN else f"ROWS(x{k}, x{k}_, s{k});")
+            if self.prefetches and spec.name != BETWEEN and spec.size:
+                lines.append(f"PREFETCH(x{k}, {spec.size});")
         opened, closed = self._result_pointers()
         body = "\n".join(f"    {line}" for line in [*lines, *opened, *self.lines, "FINISH(bad);", *closed])
         head = HEAD.replace("@REAL@", self.real).replace("@LANES@", str(self.lanes))

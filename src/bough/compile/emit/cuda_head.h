@@ -76,6 +76,20 @@ typedef Number Real;
 #define CHECK(x) fault += (x) * Real(0) /* a difference may be fused with a product in x, and then is not zero */
 #define FINISH(bad) if (bad && inside && !(fault == Real(0))) bad[row] = 1
 #define PURE __device__ __forceinline__
+#ifdef __CUDACC__
+/* a thread reads its row bit by bit until its end: all of it is fetched from memory at the start */
+template <int SIZE> PURE void prefetch(const Number *row, unsigned lane)
+{
+    const char *const first = (const char *)row, *const last = (const char *)(row + SIZE - 1);
+    for (int k = lane; k <= SIZE * (int)sizeof(Number) / 128; k += LANES) {
+        const char *const line = first + 128 * k;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(line < last ? line : last));
+    }
+}
+#define PREFETCH(p, size) prefetch<size>(p, lane)
+#else
+#define PREFETCH(p, size)
+#endif
 template <class T> PURE T total(T x) /* over the threads of a row; all of them get the same bits */
 {
     for (int k = 1; k < LANES; k *= 2) x += __shfl_xor_sync(0xffffffffu, x, k);
