@@ -43,9 +43,9 @@ class Constants:
 
 
 class Again(NamedTuple):
-    """A routine makes rows again whose `flag`, a column of an output, is positive: from `start`, which is then `found`.
+    """A routine makes rows again whose `flag`, a column of an output, is not zero; so many `times` at most.
 
-    `start` is an input and `found` an output of the same shape; so many `times` at most.
+    Where the flag is positive, the output `found` replaces the input `start`, which has its shape.
     """
 
     flag: tuple[str, int]

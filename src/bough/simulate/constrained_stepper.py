@@ -82,13 +82,6 @@ def has_rows(model: Model, contacts: Contacts | None, off: Collection[str]) -> b
     return contacts is not None or bool(model.couplings) or (bool(model.closures) and "closures" not in off)
 
 
-def fitted(lam: FloatArray, width: int) -> FloatArray:
-    """Impulses of so many rows: those of stops are last, and zero if they are not there."""
-    if lam.shape[1] >= width:
-        return lam if lam.shape[1] == width else np.ascontiguousarray(lam[:, :width])
-    return np.concatenate([lam, np.zeros((len(lam), width - lam.shape[1]))], axis=1)
-
-
 def check_closed(loops: Loops, q: FloatArray) -> None:
     """Refuse states whose loops are open: closing them would be no motion."""
     gap = np.abs(loops.gap(np.atleast_2d(q))).max(axis=1)
@@ -140,7 +133,7 @@ class ConstrainedStepper:
         self._pushed: tuple[FloatArray, FloatArray, float]
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
         # impulses from which the next step's are sought, and where contacts slipped
-        self._last, self._slid = np.zeros((0, self.kernels.width)), np.ones(0, bool)
+        self._last, self._slid = np.zeros((0, self.kernels.seen)), np.ones(0, bool)
         smooth = integrator != "semi_implicit_euler"
         self._smooth = SmoothStep(dynamics, self.loops, integrator, off, servo) if smooth else None
 
@@ -175,14 +168,12 @@ class ConstrainedStepper:
         mu = np.empty((len(Q), self.count))
         mu[...] = self.friction if friction is None else friction[:, None]
         if len(self._last) != len(Q):
-            self._last, self._slid = np.zeros((len(Q), self.kernels.width)), np.ones(len(Q), bool)
+            self._last, self._slid = np.zeros((len(Q), self.kernels.seen)), np.ones(len(Q), bool)
         drawn = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in servo)
         ground = planes if planes or self.space.is_flat else self.space.planes_at(Q)
         led = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in lead[:1])
         now = Situation(Q, V, np.ascontiguousarray(T), mu, self._last, drawn, ground, given, led)
         q_after, v_after, self._last, report = self._solved(now, dt)
-        if not self.is_fixed and not self._last[:, self.kernels.width :].any():
-            self._last = fitted(self._last, self.kernels.width)
         if lead:
             q_after[:, self.coordinates] = np.atleast_2d(lead[1])[:, self.coordinates]
         self._lift(q_after, report, now)
@@ -211,7 +202,7 @@ class ConstrainedStepper:
         if not todo.any():
             return found
         came = np.where(other, 0, main).astype(np.int8)  # by which way each row has what was found
-        tries = np.zeros(len(ways), np.int8)
+        tries = (came & (LOCKED | GENERAL) > 0).astype(np.int8)  # with joints locked
         while len(rest := np.flatnonzero(todo)):
             way = int(todo[rest].min())
             rows = np.flatnonzero(todo == way)
@@ -220,15 +211,12 @@ class ConstrainedStepper:
             goes_on = (came[rows] & SWEPT > 0) | (
                 (came[rows] > 0) & (found[3][rows, CHANGE] <= found[3][rows, LARGEST])
             )
-            start = fitted(some.start, found[2].shape[1])
-            some = some._replace(start=np.where(goes_on[:, None], found[2][rows], start))
+            some = some._replace(start=np.where(goes_on[:, None], found[2][rows], some.start))
             more = self._call(way, some, dt)
-            width = max(found[2].shape[1], more[2].shape[1])
-            found, more = ((*x[:2], fitted(x[2], width), x[3]) for x in (found, more))
             for old, new in zip(found, more, strict=True):
                 old[rows] = new
             came[rows] = way
-            tries[rows] += 1
+            tries[rows] += way & (LOCKED | GENERAL) > 0
             again = self._next_ways(way, more[3])
             again[(again == way) & (tries[rows] > self._most_tries)] = 0 if self.is_fixed else GENERAL
             todo[rows] = again
@@ -240,12 +228,10 @@ class ConstrainedStepper:
 
     def _first_ways(self, now: Situation) -> Any:
         """(batch,) by what happened in the last step: whether contacts slipped, and whether a stop acted."""
-        if self.is_fixed:
-            return np.full(len(now.q), self._served(SWEPT | LOCKED), np.int8)
         if not self._ways:
             return np.full(len(now.q), GENERAL, np.int8)
-        ways = STICKING + self._slid.view(np.int8)
-        if now.start.shape[1] > self.kernels.width:
+        ways = np.full(len(now.q), SWEPT, np.int8) if self.is_fixed else STICKING + self._slid.view(np.int8)
+        if self.kernels.stops:
             ways |= LOCKED * now.start[:, self.kernels.width :].any(axis=1).view(np.int8)
         for way in {STICKING, STICKING | LOCKED, SWEPT, SWEPT | LOCKED} - self._ways:
             ways[ways == way] = self._served(way)
@@ -278,9 +264,13 @@ class ConstrainedStepper:
                 self._bound[way] = self.kernels.bind(CONTACT_STEP, sweeps, locks=bool(way & LOCKED))
         return self._bound[way]
 
-    def on_gpu(self, dtype: npt.DTypeLike) -> CompiledFunction:
-        """All of a step with a number of sweeps, as one kernel there; inputs and outputs are those of CONTACT_STEP."""
-        return self.kernels.bind(CONTACT_STEP, self.sweeps, device=GPU, dtype=dtype)
+    def on_gpu(self, dtype: npt.DTypeLike) -> tuple[CompiledFunction, CompiledFunction | None]:
+        """All of a step with a number of sweeps there, and what all rows take before it where joints have stops.
+
+        Inputs and outputs are those of CONTACT_STEP.
+        """
+        bound = partial(self.kernels.bind, CONTACT_STEP, self.sweeps, device=GPU, dtype=dtype)
+        return bound(), bound(locks=False) if self.kernels.stops else None
 
     def _call(self, way: int, now: Situation, dt: float) -> Any:
         kernel, servo, lead, (planes, given) = self._kernel(way), now.servo, now.lead, (now.planes, now.given)
@@ -288,8 +278,7 @@ class ConstrainedStepper:
             servo, (planes, given) = servo or (np.zeros(self.model.nv),) * 3, self._whole(planes, given)
             lead = lead or (np.zeros(self.model.nv),)
         # arrays that fit need no second look
-        start = fitted(now.start, self.kernels.seen if way & (LOCKED | GENERAL) else self.kernels.width)
-        arrays = (*now[:3], *servo, now.friction, start, *lead, np.full((len(now.q), 1), dt), *planes, *given)
+        arrays = (*now[:3], *servo, now.friction, now.start, *lead, np.full((len(now.q), 1), dt), *planes, *given)
         try:
             return kernel.call(*arrays)
         except FAILURES:
@@ -324,7 +313,7 @@ class ConstrainedStepper:
     @property
     def impulses(self) -> FloatArray:
         """(batch, impulses) of the last step: of joints with friction, three of each contact, of stops."""
-        return fitted(self._last, self.kernels.seen)
+        return self._last
 
     @property
     def contact_impulses(self) -> FloatArray:

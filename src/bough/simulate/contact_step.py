@@ -227,7 +227,7 @@ def finish_step(
             report[EXCESS] = positive(judge_stops(m, f, o, q, dt[0], v_after, lam, w) - report[LARGEST])
             report[CHANGE] = larger(report[CHANGE], report[EXCESS])
         else:
-            report[EXCESS] = positive(watch_stops(m, o, q, dt[0], v_after) - report[LARGEST])
+            report[EXCESS] = watch_stops(m, o, q, dt[0], report[LARGEST], v_after, lam, w)
     if g.corrects[0] == 1:
         integrate(m, j, q, dt[0], w.q_free, v_after, w)
         push_out(m, p, f, g, k, dt[0], w)
@@ -488,6 +488,6 @@ _INPUTS = {"q": "nq"} | {name: "nv" for name in ("v", "tau", "target", "kp", "kd
 _INPUTS |= {"friction": "contacts", "start": "seen", "lead": "nv", "dt": "1", "axes": "contacts 9"}
 _INPUTS |= {"height": "contacts", "none": "nv"}
 _OUTPUTS = {"q_after": "nq", "v_after": "nv", "lam": "seen", "report": "6"}
-AGAIN = Again(("report", EXCESS), "start", "lam", times=2)
+AGAIN = Again(("report", EXCESS), "start", "lam", times=3)
 CONTACT_STEP = Routine("contact_step", contact_step, _INPUTS, _OUTPUTS, WORK, again=AGAIN).without("none")
 ROW_STEP = Routine("row_step", row_step, _INPUTS, _OUTPUTS, WORK | NEWTON_WORK).without("none")

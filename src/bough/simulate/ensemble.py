@@ -94,6 +94,7 @@ class Ensemble:
         self._bad = self._full((len(self.q),), 0, "uint8")
         self._launches: list[Callable[[], None]] = []
         self._stepper: ConstrainedStepper | None = None
+        self._first: CompiledFunction | None = None  # on a GPU, before steps in which stops push
         rule, off = integrator_named(integrator), check_effects(without)
         self.dynamics = self._dynamics(dynamics)
         self._report: Array = None  # of the last step, on a GPU
@@ -107,7 +108,7 @@ class Ensemble:
             stepper = self._with_contacts(dynamics, off, rule, servo is not None)
             self.friction = self._frictions(friction)
             if self._kind != "numpy":
-                self._function = self._on_gpu(stepper)
+                self._function, self._first = self._on_gpu(stepper)
             else:
                 self._stepper = stepper
         else:
@@ -315,6 +316,8 @@ class Ensemble:
                 touching = () if self._report is None else (self.friction, *start)
                 inputs = (q, v, tau, *servo, *touching, dt, *self._planes, *self._given)
                 how: dict[str, Any] = {"out": (*results, *report), "bad": self._bad, "threads": self.threads}
+                if self._first is not None:
+                    how["first"] = self._first
                 self._launches.append(self._function.launcher(*inputs, **how))
         self._launches[0]()
         self._launches.reverse()
@@ -414,7 +417,7 @@ class Ensemble:
             raise ModelError(f"{self.model.name!r} takes placements from row to row on planes only")
         return found
 
-    def _on_gpu(self, stepper: ConstrainedStepper) -> CompiledFunction:
+    def _on_gpu(self, stepper: ConstrainedStepper) -> tuple[CompiledFunction, CompiledFunction | None]:
         """All of a step there: states have the impulses of the last step as well, and all points a friction."""
         rows = len(self.q)
         self._state = [(*state, self._full((rows, stepper.kernels.seen), 0.0)) for state in self._state]

@@ -114,8 +114,7 @@ class StepKernels:
         ))  # fmt: skip
 
         def make() -> CompiledFunction:
-            sizes = self.sizes if locks else self.sizes | {"seen": self.width}
-            prepared = Prepared(routine, self.constants(sweeps, locks, dtype), sizes)
+            prepared = Prepared(routine, self.constants(sweeps, locks, dtype), self.sizes)
             how: dict[str, Any] = {"parameters": parameters, "device": device, "twins": self._marked}
             return prepared.bind(self.tasks, general, dtype, **how)
 

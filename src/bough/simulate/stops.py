@@ -114,13 +114,24 @@ def reaction(f: DofTree, n: int, k: int, w: Workspace) -> Scalar:
 
 
 @kernel
-def watch_stops(m: Mechanism, o: Stops, q: Rows, dt: Scalar, v_after: Rows) -> Scalar:
-    """By how much velocities pass stops, all together."""
-    total = m.zero[0]
+def watch_stops(
+    m: Mechanism, o: Stops, q: Rows, dt: Scalar, largest: Scalar, v_after: Rows, lam: Rows, w: Workspace
+) -> Scalar:
+    """By how much velocities pass stops, above `largest`; -1 where a stop pushed before, as nothing of this step holds.
+
+    Impulses of stops in `lam` are estimates where a step that locks joints has to follow, and zero elsewhere.
+    """
+    one, total, pushed = m.one[0], m.zero[0], m.zero[0]
     for n in range(len(o.dof)):
         x, move = q[o.coordinate[n]], dt * v_after[o.v[n]]
-        total = total + positive(-positive(x - o.lower[n]) - move) + positive(move - positive(o.upper[n] - x))
-    return total / dt
+        below, above = positive(-positive(x - o.lower[n]) - move), positive(move - positive(o.upper[n] - x))
+        lam[len(w.lam) + n] = below - above
+        total, pushed = total + below + above, pushed + size(w.stop[n])
+    passed = positive(total / dt - largest)
+    for n in range(len(o.dof)):
+        lam[len(w.lam) + n] = (one - step(-passed)) * lam[len(w.lam) + n]
+    free = step(-pushed)
+    return free * passed - (one - free)
 
 
 # Active set, in general code

@@ -131,16 +131,17 @@ def arrangements(program: Callable[[], Program]) -> Callable[[int], Arrangement]
 
 
 def collect(dtype: npt.DTypeLike) -> str:
-    """A kernel that lists the rows whose flag is positive, empties the next list, and copies a part of these rows."""
+    """A kernel that lists rows with a flag, copies a part of those where it is positive, and empties the next list."""
     real = {8: "double", 4: "float"}[np.dtype(dtype).itemsize]
     return f"""extern "C" __global__ void {ENTRY}(const {real} *flag, long long stride, int *chosen, int *next, \
 const {real} *found, {real} *start, long long width, long long batch)
 {{
     const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (row == 0) next[0] = 0;
-    if (row >= batch || !(flag[row * stride] > 0)) return;
+    const {real} why = row < batch ? flag[row * stride] : 0;
+    if (!(why > 0 || why < 0)) return;
     chosen[1 + atomicAdd(chosen, 1)] = (int)row;
-    for (long long k = row * width; k < (row + 1) * width; k++) start[k] = found[k];
+    if (why > 0) for (long long k = row * width; k < (row + 1) * width; k++) start[k] = found[k];
 }}
 """
 

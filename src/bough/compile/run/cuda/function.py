@@ -19,8 +19,8 @@ from bough.compile.graph.program import Array
 from bough.compile.routine import Again
 from bough.compile.run.cuda.arrays import ArrayView, TensorCall, signature, torch_stream, uploaded, view_of
 from bough.compile.run.cuda.code import AnyLaunches, GpuCode
-from bough.compile.run.cuda.gpu import Gpu, the_gpu
-from bough.compile.run.cuda.launches import Collector, Launches, padded, room_in
+from bough.compile.run.cuda.gpu import Gpu, Launch, the_gpu
+from bough.compile.run.cuda.launches import Launches, collector, padded, room_in
 from bough.compile.run.entry import Entry
 from bough.compile.run.exchange import GpuArray
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, Maker, nothing
@@ -175,8 +175,18 @@ class CudaFunction:
             self._bases[key] = [uploaded(part) for part in parts]
         return {spec.name: x.address for spec, x in zip(units, self._bases[key], strict=True)}
 
-    def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
-        """See `CompiledFunction`; all arrays are on the GPU, and only launches are left."""
+    def launcher(
+        self,
+        *inputs: Any,
+        out: Any,
+        bad: Any,
+        threads: int | None = None,
+        first: CudaFunction | None = None,
+    ) -> Callable[[], None]:
+        """See `CompiledFunction`; all arrays are on the GPU, and only launches are left.
+
+        A function that makes rows again may leave all rows to `first` and make those that it flags.
+        """
         self._refuse_threads(threads)
         kernels = self.launches
         assert isinstance(kernels, Launches)
@@ -186,40 +196,42 @@ class CudaFunction:
         results = [view_of(x, self.name, "out") for x in out]
         arguments = [*(g.address for g in given), *(r.address for r in results), view_of(bad, self.name, "bad").address]
         arguments += [batch, *(self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True))]
-        chain = kernels.chain(gpu, dtype)
+        few = first is not None and kernels.suits_few(gpu, dtype)
+        chain = None if few else kernels.chain(gpu, dtype)
         between = given[0].empty((chain.size if chain else 0, padded(batch)), dtype, gpu)
         memory = (inputs, out, bad, between)
+        if chain:
+            launch = chain.bind(gpu, dtype, batch, arguments, between.address)
+        else:
+            launch = kernels.bind(gpu, dtype, batch, arguments)
+        begin = first.launcher(*inputs, out=out, bad=bad) if few and first else lambda: launch(given[0].stream())
+        passes = self._passes(self.again, int(not few), gpu, given, results) if self.again else []
 
-        def launch(chosen: int = 0) -> None:
+        def launch_all() -> None:
             assert len(memory) == 4  # kept as long as this
-            if chain:
-                chain.launch(gpu, dtype, batch, arguments, given[0].stream(), between.address, chosen)
-            else:
-                kernels.launch(gpu, dtype, batch, arguments, given[0].stream(), chosen)
+            begin()
+            stream = given[0].stream()
+            for collect, rows, listed in passes:
+                collect(rows, stream)
+                launch(stream, listed.address)
 
-        return launch if self.again is None else self._repeated(self.again, launch, given, results)
+        return launch_all
 
-    def _repeated(
-        self, again: Again, launch: Callable[[int], None], given: Sequence[ArrayView], results: Sequence[ArrayView]
-    ) -> Callable[[], None]:
-        """Launches that make some rows again: each pass has a list of them, which the pass before the last emptied."""
-        gpu, batch, dtype = the_gpu(), given[0].shape[0], given[0].dtype
+    def _passes(
+        self, again: Again, done: int, gpu: Gpu, given: Sequence[ArrayView], results: Sequence[ArrayView]
+    ) -> list[tuple[Launch, list[int], ArrayView]]:
+        """By pass what lists the rows that are made again, its arguments, and the list; the pass before empties it."""
+        batch, dtype = given[0].shape[0], given[0].dtype
         start = given[[x.name for x in self.inputs].index(again.start)]
         names = [x.name for x in self.outputs]
         flags, found = results[names.index(again.flag[0])], results[names.index(again.found)]
-        lists = [given[0].zeros((batch + 1,), np.dtype(np.int32), gpu) for _ in range(max(again.times, 2))]
-        collect, columns = Collector(gpu, dtype, batch), flags.shape[1]
-        flag = flags.address + again.flag[1] * dtype.itemsize
-
-        def launch_all() -> None:
-            launch(0)
-            for k in range(again.times):
-                here, following = lists[k].address, lists[(k + 1) % len(lists)].address
-                rows = [found.address, start.address, found.shape[1], batch]
-                collect.launch([flag, columns, here, following, *rows], given[0].stream())
-                launch(here)
-
-        return launch_all
+        lists = [given[0].zeros((batch + 1,), np.dtype(np.int32), gpu) for _ in range(max(again.times - done, 2))]
+        flag = [flags.address + again.flag[1] * dtype.itemsize, flags.shape[1]]
+        rows = [found.address, start.address, found.shape[1], batch]
+        made = []
+        for here, following in zip(lists, lists[1:] + lists[:1], strict=True):
+            made.append((collector(gpu, dtype, batch), [*flag, here.address, following.address, *rows], here))
+        return made[: again.times - done]
 
     def launch_at(
         self, inputs: Sequence[int], outputs: Sequence[int], dtype: np.dtype, batch: int, stream: int

@@ -47,7 +47,10 @@ class Gpu(Protocol):
     def load(self, code: bytes) -> Kernel: ...
 
     def prepared(self, kernel: Kernel, grid: int, block: int, shared: int, count: int) -> Launch:
-        """A launch that only its `count` arguments, integers of eight bytes, and its stream are missing to."""
+        """A launch that only its `count` arguments, integers of eight bytes, and its stream are missing to.
+
+        A list of arguments does not change once it was launched.
+        """
 
     def seconds(self, work: Callable[[], None], stream: int) -> float:
         """The time of one call of `work`, the best of several."""

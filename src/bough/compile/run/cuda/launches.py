@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,9 +30,12 @@ from bough.compile.settings import forms_are_timed
 
 CLASSES = (4096, 65_536)  # rows: from the first on forms are tried, from the second on once more
 # Lines, by bytes of a number: longer kernels overflow the instruction cache, and are cut where memory can lie between
-LONGEST = {4: 9800, 8: 13_000}
+LONGEST = {4: 10_300, 8: 13_000}
+FEW = 1.25  # times that length, where few rows are made
 AT_BEST = 2  # times as short: what loops and four threads for a row gain in kernels of that length
 MOST_KEPT = 256  # launches that are kept prepared
+
+BoundLaunch: TypeAlias = Callable[..., None]  # on a stream; and of the rows of a list, by its address
 
 
 class LoadedForm(NamedTuple):
@@ -55,27 +58,46 @@ class Launches:
         self._loaded: dict[tuple[np.dtype, Form], LoadedForm] = {}
         self._prepared: dict[tuple[np.dtype, int], Launch] = {}  # by precision and batch
         self._arranged, self._kernels = arrangements(program), cache(self._find_kernels)
+        self._count = 2 * len(inputs) + len(outputs) + 2 + int(layouts.listed)  # arguments of a launch
 
-    def launch(
-        self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any, chosen: int = 0
-    ) -> Launch | None:
+    def launch(self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any) -> Launch | None:
         """Launch it; the launch itself is returned if it is the same for all calls with so many rows.
 
-        `chosen` is the address of a list of rows, where the kernel takes one; 0 stands for all rows.
+        Where the kernel takes the address of a list of rows, it is the last argument; without it, all rows are made.
         """
-        if self.layouts.listed:
-            arguments = [*arguments, chosen]
+        if len(arguments) < self._count:
+            arguments = [*arguments, 0]
         launch = self._prepared.get((dtype, batch))
         if launch is None:
-            with self._lock:
-                choice, final = self._choose(gpu, dtype, batch, arguments, stream)
-            launch = self._ready(gpu, dtype, choice, batch)
+            launch, final = self._chosen(gpu, dtype, batch, arguments, stream)
             if not final:
                 launch(arguments, stream)
                 return None
             room_in(self._prepared)[dtype, batch] = launch
         launch(arguments, stream)
         return None if self.layouts.listed else launch
+
+    def bind(self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int]) -> BoundLaunch:
+        """Launches on these arrays alone, which are handed to the driver once."""
+        known: dict[int, tuple[Launch, list[int]]] = {}  # by the address of a list of rows
+
+        def launch(stream: Any, chosen: int = 0) -> None:
+            own = known.get(chosen)
+            if own is None:
+                given = [*arguments, chosen] if self.layouts.listed else arguments
+                found, final = self._chosen(gpu, dtype, batch, given, stream)
+                own = found, given
+                if final:
+                    known[chosen] = own
+            own[0](own[1], stream)
+
+        return launch
+
+    def _chosen(self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any) -> tuple[Launch, bool]:
+        """A launch of the form that was chosen, and whether that is final."""
+        with self._lock:
+            choice, final = self._choose(gpu, dtype, batch, arguments, stream)
+        return self._ready(gpu, dtype, choice, batch), final
 
     def chain(self, gpu: Gpu, dtype: np.dtype) -> ChainedLaunches | None:
         """The same by several kernels, where one would be too long; they are compiled side by side."""
@@ -96,12 +118,16 @@ class Launches:
             list(pool.map(lambda x: x.launches._kernel(gpu, dtype, x.launches._by_rule(gpu, dtype).form), parts))
         return ChainedLaunches(parts)
 
-    def _is_long(self, gpu: Gpu, dtype: np.dtype) -> bool:
+    def suits_few(self, gpu: Gpu, dtype: np.dtype) -> bool:
+        """Whether it is short enough to be one kernel for rows of lists, which are often empty."""
+        return not self._is_long(gpu, dtype, FEW)
+
+    def _is_long(self, gpu: Gpu, dtype: np.dtype, times: float = 1.0) -> bool:
         def lines() -> bytes:
             kernels = self._kernels(gpu.limits, dtype)
             return b"%d" % kernels.needs[rule(kernels, gpu.limits).form.lanes].lines
 
-        longest = LONGEST[dtype.itemsize]
+        longest = times * LONGEST[dtype.itemsize]
         if len(self.program().graph) > AT_BEST * longest:
             return True
         return int(fetch(f"lines {self._name(dtype)} {self.layouts} {gpu.limits}", lines)) > longest
@@ -133,8 +159,7 @@ class Launches:
     def _ready(self, gpu: Gpu, dtype: np.dtype, choice: FormAndBlock, batch: int) -> Launch:
         code = self._kernel(gpu, dtype, choice.form)
         rows = choice.block // choice.form.lanes
-        count = 2 * len(self.inputs) + len(self.outputs) + 2 + int(self.layouts.listed)
-        return gpu.prepared(code.kernel, -(-batch // rows), choice.block, code.row_bytes * rows, count)
+        return gpu.prepared(code.kernel, -(-batch // rows), choice.block, code.row_bytes * rows, self._count)
 
     def _choose(
         self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any
@@ -210,31 +235,31 @@ class ChainedLaunches:
         self.parts, self.sizes = parts, {made: launches.outputs[0].size for launches, _, made in parts[:-1]}
         self.size = sum(self.sizes.values())
 
-    def launch(
-        self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any, between: int, chosen: int
-    ) -> None:
-        """Launch all, with the address of memory for the numbers between them, and of a list of rows, or 0."""
+    def bind(self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], between: int) -> BoundLaunch:
+        """Launches of all on these arrays, with the address of memory for the numbers between them."""
         count = len(self.parts[0].launches.inputs)
         given, rest, strides = arguments[:count], arguments[count:], arguments[len(arguments) - count :]
         places: dict[int, int] = {}
-        for launches, taken, made in self.parts:
+        launches: list[BoundLaunch] = []
+        for part, taken, made in self.parts:
             results = rest
             if made in self.sizes:
                 places[made] = between
                 results = [between, 0, batch, *strides]
                 between += self.sizes[made] * padded(batch) * dtype.itemsize
             known, sizes = [places[k] for k in taken], [self.sizes[k] for k in taken]
-            launches.launch(gpu, dtype, batch, [*given, *known, *results, *sizes], stream, chosen)
+            launches.append(part.bind(gpu, dtype, batch, [*given, *known, *results, *sizes]))
+
+        def launch(stream: Any, chosen: int = 0) -> None:
+            for one in launches:
+                one(stream, chosen)
+
+        return launch
 
 
-class Collector:
+def collector(gpu: Gpu, dtype: np.dtype, batch: int, block: int = 256) -> Launch:
     """Launches of the kernel that lists rows which are to be made again."""
-
-    BLOCK = 256
-
-    def __init__(self, gpu: Gpu, dtype: np.dtype, batch: int) -> None:
-        kernel = _loaded(gpu, cuda.collect(dtype), dtype)
-        self.launch = gpu.prepared(kernel, -(-batch // self.BLOCK), self.BLOCK, 0, 8)
+    return gpu.prepared(_loaded(gpu, cuda.collect(dtype), dtype), -(-batch // block), block, 0, 8)
 
 
 class ProductLaunches:
