@@ -18,6 +18,7 @@ EXPERIMENTAL = {
     "sweep.RayCluster": "run on one machine only",
     "sweep.Slurm": "run on one node only",
 }
+INNER = ("arguments", "compile", "joints", "record", "spatial", "types")  # for authors of kernels and extensions
 BRIDGES = {"casadi": "CasADi", "env": "Gymnasium", "jax": "JAX", "sympy": "SymPy", "torch": "PyTorch"}
 
 
@@ -43,6 +44,8 @@ def page(package: str) -> str:
         lines += [*mark(f"{package}.{name}"), f".. {directive(found)}:: bough.{package}.{name}"]
         if directive(found) == "autoclass":
             lines += ["   :show-inheritance:", f"   :members: {', '.join(members(found))}", "   :undoc-members:"]
+        elif isinstance(found, dict):  # its names; what they stand for is long
+            lines += ["   :no-value:", "", "   " + ", ".join(f"``{key}``" for key in found)]
         lines.append("")
     return "\n".join([*lines, "```", ""])
 
@@ -79,7 +82,7 @@ def front(packages: list[str]) -> str:
     """What `bough.x` is, and where it lives."""
     lines = [
         HEAD,
-        "# Reference",
+        "# API reference",
         "",
         "Every public name, by package. What most users need is also an attribute of `bough`.",
         "",
@@ -90,9 +93,12 @@ def front(packages: list[str]) -> str:
         link = f"{{py:obj}}`bough.{name} <bough.{package}.{name}>`"
         inner = f"[`bough.{name}`]({package}.md)"  # a module
         lines.append(f"| {inner if name in bough._INNER else link} | {first(name, home)} |")
-    lines += ["", "| package | what it is for |", "| --- | --- |"]
-    lines += [f"| [bough.{package}]({package}.md) | {sentence(getattr(bough, package))} |" for package in packages]
-    lines += ["| [bridges](bridges.md) | CasADi, Gymnasium, JAX, PyTorch and SymPy |", "", ":::", ""]
+    users = [package for package in packages if package not in INNER]
+    for title, group in (("package", users), ("package for authors of kernels and joint types", INNER)):
+        lines += ["", f"| {title} | what it is for |", "| --- | --- |"]
+        lines += [f"| [bough.{package}]({package}.md) | {sentence(getattr(bough, package))} |" for package in group]
+        lines += ["| [bridges](bridges.md) | CasADi, Gymnasium, JAX, PyTorch and SymPy |"] * (group is users)
+    lines += ["", ":::", ""]
     lines += ["```{toctree}", ":hidden:", "", *packages, "bridges", "```", ""]
     return "\n".join(lines)
 

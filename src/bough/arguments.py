@@ -1,8 +1,7 @@
 """Errors of arguments: when a public function fails, its annotations tell which argument was wrong.
 
-Belongs here: comparing what was given with what a signature says, after a call has failed; nothing is looked at while
-all goes well. Does not belong here: what only a model or a task can know (shapes, names, physics), which is checked
-where it is known.
+Belongs here: comparing arguments with the signature after a call has failed; a call that succeeds costs nothing. Does
+not belong here: what only a model or a task can know (shapes, names, physics), which is checked where it is known.
 """
 
 from __future__ import annotations

@@ -63,9 +63,9 @@ def unknown_option(sentence: str, name: object, known: abc.Iterable[str]) -> Opt
 
 
 class BoughError(Exception):
-    """The base class of all errors that Bough raises; a message is never longer than a screen.
+    """The base class of all errors that Bough raises.
 
-    `rows` are the rows of a batch that it is about, where it is about some.
+    `rows` are the rows of the batch that failed, if any. Long messages are shortened.
     """
 
     rows: tuple[int, ...] = ()

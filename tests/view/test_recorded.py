@@ -23,7 +23,7 @@ def test_a_motion(motion, tmp_path, ending):
     found = read_motion(motion.save(tmp_path / f"run.{ending}", "here"))
     np.testing.assert_array_equal(found.q, motion.q)
     np.testing.assert_array_equal(found.time, motion.time)
-    np.testing.assert_array_equal(found.tracks["fastest joint"], np.abs(motion.v).max(axis=1))
+    np.testing.assert_array_equal(found.tracks["fastest joint, rad/s or m/s"], np.abs(motion.v).max(axis=1))
     assert (found.source, found.digest, found.adaptive) == ("here", motion.model.hash, False)
     found.check(motion.model)
     with pytest.raises(ModelError, match="another model"):

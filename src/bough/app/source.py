@@ -155,7 +155,7 @@ def _parameters() -> list[inspect.Parameter]:
         "floating_base": (bool, option("--floating-base", "-f", help="Let the root link float."), False),
         "free_mimics": (bool, option("--free-mimics", help="Let mimic joints move independently."), False),
         "weld": (list[str], option(metavar="JOINT", help="Fix a joint: NAME, or NAME=POSITION. May be repeated."), []),
-        "drop_equalities": (bool, option("--drop-equalities", help="Leave out loops of MJCF files."), False),
+        "drop_equalities": (bool, option("--drop-equalities", help="Ignore the loops of MJCF files."), False),
         "check": (bool, option("--check", help="Refuse also what is not physical but harmless."), False),
         "package_path": (list[str], option(metavar="DIR", help="Read meshes and other files below this folder, too."),
                          []),

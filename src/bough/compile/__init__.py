@@ -1,11 +1,11 @@
-"""From a kernel, a plain function over scalars, to its executions: interpreted, specialised, general.
+"""Compiling kernels, plain functions over scalars: interpreted, specialised or general.
 
 Belongs here: kernels, routines, the ways to execute them (`executions`) and, in packages of their own, graphs, text and
-machine code. Does not belong here: any physics, any name of a thing that is computed.
+machine code. Does not belong here: any physics, any name of a computed quantity.
 
-The road of a call: a `Routine` and its `Constants` are bound (`executions.bind_arrays`); an execution compiles them to
-an `Entry` when they are first called (`run.call`), the code of the entry opens a gate (`run.gate`), and from then on
-arrays that fit go straight through that gate. Batches go through several gates at once (`run.threads`).
+How a call runs: `executions.bind_arrays` binds a `Routine` and its `Constants`. The first call compiles them to an
+`Entry` (`run.call`) and makes a call trampoline (`run.gate`). Later calls with arrays that fit run that trampoline
+alone; batches run it on several threads (`run.threads`).
 """
 
 from __future__ import annotations

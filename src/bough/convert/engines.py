@@ -65,7 +65,7 @@ def to_mujoco(
 ) -> Any:  # fmt: skip
     """The maps between `model` and a `mujoco.MjModel` of the same robot, given in the place of q: a `LayoutMap`.
 
-    Joints are matched by name, and followers of mimic joints are filled in. MuJoCo's equalities are soft, so `from_q`
+    Joints are matched by name, and values of mimic joints are computed. MuJoCo's equalities are soft, so `from_q`
     and `from_v` read leaders alone; with a `tolerance` they refuse followers that are further off. `fixed` has the
     positions of joints that only MuJoCo's model has, as they are welded here.
 

@@ -1,6 +1,6 @@
-"""Dynamics of a model: one algorithm, one file, one reference; `Dynamics` offers them as functions of arrays.
+"""Dynamics of a model in joint space: `Dynamics` has every algorithm as a function of arrays.
 
-Belongs here: algorithms in joint space, and the table of functions (`functions`) from which `Dynamics`, `count` and
+Belongs here: algorithms in joint space, one a file with its reference, and the table of functions (`functions`) from which `Dynamics`, `count` and
 `export_c` are made. Does not belong here: tasks (`opspace`), time (`simulate`).
 """
 

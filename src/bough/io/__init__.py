@@ -1,10 +1,10 @@
-"""Robot descriptions into models: URDF with the standard library, MJCF through the `mujoco` package.
+"""Reading robot descriptions: URDF with the standard library, MJCF through the `mujoco` package.
 
-Belongs here: reading files that strangers wrote into a `Description`, what `load` does to it before it is built (weld,
+Belongs here: reading untrusted files into a `Description`, what `load` does to it before it is built (weld,
 float), and the doctor. Does not belong here: what a body or a joint is (`model`), other libraries' layouts of q and v
 (`convert`), meshes and other geometry. `io` never reaches the algorithms.
 
-What is read is bounded (`xml`, `numbers`, `mjcf.size`): 64 MiB, a million elements, a thousand levels, names of a
+Files have hard limits (`xml`, `numbers`, `mjcf.size`): 64 MiB, a million elements, a thousand levels, names of a
 thousand characters, numbers up to 1e15 in SI units, and MJCF that expands to 20,000 elements.
 """
 

@@ -1,4 +1,4 @@
-"""Joints: one file for each primitive, and the narrow waist through which every algorithm sees them.
+"""Joints: one file for each primitive, and the functions of `waist` by which every algorithm uses them.
 
 Belongs here: what depends on the type of a joint, and `Mechanism`, the arrays of a model as kernels see them. Does not
 belong here: how a model is built (`model`), and algorithms, which never ask for the type of a joint.

@@ -1,4 +1,4 @@
-"""Models: from bodies and joints, checked and laid out as axial screws, to a frozen `Model`.
+"""Models: bodies and joints, checked and laid out as axial screws.
 
 Belongs here: `Builder`, the checks of what it is given, laid frames, mimic joints, base parameters, identical limbs.
 Does not belong here: files (`io`), the papers' mechanisms (`zoo`), algorithms (`dynamics`).

@@ -88,7 +88,7 @@ class Factor:
         return f"Factor({kind}: {shape}, pivots {pivots.min(initial=np.inf):.3g} to {pivots.max(initial=0):.3g})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the pattern of L, nothing of which is filled in."""
+        """For notebooks: the pattern of L, which has no fill-in."""
         share = np.tril(density(self.tree, min(self.tree.n, 64))) if self.tree.n else np.zeros((0, 0))
         return f"<code>{escape(repr(self))}</code><br>{display.pattern(share, 'nonzeros of L')}"
 

@@ -64,7 +64,7 @@ def tracks(arrays: Arrays) -> dict[str, FloatArray]:
             found[words] = arrays[name]
     if "seconds" in arrays:
         found["microseconds a step"] = 1e6 * arrays["seconds"]
-    for name, words in (("v", "fastest joint"), ("tau", "largest joint force")):
+    for name, words in (("v", "fastest joint, rad/s or m/s"), ("tau", "largest joint force, N m or N")):
         if name in arrays and arrays[name].ndim == 2:
             found[words] = np.abs(arrays[name]).max(axis=1, initial=0.0)
     if "contact_force" in arrays and arrays["contact_force"].ndim == 3:

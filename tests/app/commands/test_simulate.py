@@ -135,7 +135,7 @@ def test_refusals(refused):
     assert "friction" in refused("simulate", "zoo:arm", "--without", "fricton")
 
 
-def test_a_fall_and_a_start_outside_limits_are_remarked_on(tmp_path):
+def test_a_fall_is_remarked_on_and_a_start_is_within_limits(run, tmp_path):
     def remarks(source):
         return CliRunner().invoke(cli.app, ["simulate", source, "--duration", "0.01"], catch_exceptions=False).stderr
 
@@ -146,7 +146,10 @@ def test_a_fall_and_a_start_outside_limits_are_remarked_on(tmp_path):
       <link name="arm">{solid("0 0 0.5", 1, 0.1)}</link>
       <joint name="elbow" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="1 0 0"/>{limit}</joint>
       </robot>""")
-    assert "outside the limits of elbow" in remarks(str(tmp_path / "bent.urdf"))
+    started = json.loads(run("simulate", tmp_path / "bent.urdf", "--duration", 0.001, "--json"))
+    assert 0.5 <= started["q"][0] < 0.51
+    standing = json.loads(run("simulate", "zoo:quadruped", "--duration", 0.001, "--height", 1, "--json"))
+    np.testing.assert_allclose(standing["q"][7:], bough.zoo.quadruped().rest_configuration[7:], atol=1e-4)
 
 
 def test_an_unknown_integrator_is_refused_with_the_nearest(refused):

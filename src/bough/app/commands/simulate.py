@@ -37,9 +37,9 @@ Touching = Annotated[
 ]
 Without = Annotated[
     list[str],
-    typer.Option(metavar="WHAT", help="Leave out damping, springs, friction, limits or closures. May be repeated."),
+    typer.Option(metavar="WHAT", help="Ignore damping, springs, friction, limits or closures. May be repeated."),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Start at a random configuration, not at the neutral one.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Start at a random configuration.")]
 
 
 @of_model
@@ -55,7 +55,7 @@ def simulate(
     kd: Annotated[float | None, typer.Option(min=0.0, help="Gain of pd, N m s / rad or N s / m; else by kp.")] = None,
     contact: Touching = [],  # noqa: B006
     ground: Annotated[float, typer.Option(help="Height of the ground, m.")] = 0.0,
-    grip: Annotated[float, typer.Option(min=0.0, help="Friction coefficient of the ground.")] = 0.8,
+    friction: Annotated[float, typer.Option(min=0.0, help="Friction coefficient of the ground.")] = 0.8,
     height: Annotated[float | None, typer.Option(help="Lift the base of a floating robot to this z, m.")] = None,
     without: Without = [],  # noqa: B006
     seed: Seed = None,
@@ -67,8 +67,9 @@ def simulate(
 ) -> None:  # fmt: skip
     """Move a robot through time, and record it.
 
-    Gravity, forces and a controller act on it, and its damping, springs and limits. Loops of the model
-    are closed at the start and stay so. Contacts are hard, with the exact friction cone.
+    It starts at rest, where its springs are slack and its joints within their limits. Gravity, forces and a
+    controller act on it, and its damping, springs and limits. Loops of the model are closed at the start
+    and stay so. Contacts are hard, with the exact friction cone.
     """
     import numpy as np
 
@@ -83,8 +84,9 @@ def simulate(
     model, forces = source.model(), dict[str, Any]()
     for name, numbers in map(placed_force, force):
         forces[name] = forces.get(name, np.zeros(6)) + np.pad(numbers, (0, 6 - len(numbers)))
-    q, touching = start(model, seed, height), contacts_of(contact, ground, grip)
-    remark(model, q, falls=touching is None)
+    q, touching = start(model, seed, height), contacts_of(contact, ground, friction)
+    if touching is None and model.joints[0].type == "floating" and np.any(model.gravity):
+        note(f"nothing stops the fall of {model.name}: put it on the ground with --contact FRAME (and --height)")
     rest = np.zeros(model.nv)
     springs, dampers = rest, rest
     if controller is Controller.pd:
@@ -128,13 +130,16 @@ def simulate(
 
 
 def start(model: Model, seed: int | None, height: float | None) -> FloatArray:
-    """The neutral configuration or a random one, its loops closed, its base at a height."""
+    """Where springs are slack and joints within their limits, or a random configuration; its loops are closed."""
     import numpy as np
 
+    from bough.dynamics.laws import coordinate_limits
     from bough.errors import OptionError
     from bough.opspace import close_loops
 
-    q = model.neutral.copy() if seed is None else model.random_configuration(np.random.default_rng(seed))
+    q = model.rest_configuration.copy() if seed is None else model.random_configuration(np.random.default_rng(seed))
+    _, places, lower, upper = coordinate_limits(model)
+    q[places] = np.clip(q[places], lower, upper)
     if height is not None:
         if model.joints[0].type != "floating":
             raise OptionError("--height is for robots with a floating base")
@@ -142,28 +147,13 @@ def start(model: Model, seed: int | None, height: float | None) -> FloatArray:
     return close_loops(model, q).q if model.closures else q
 
 
-def remark(model: Model, q: FloatArray, falls: bool) -> None:
-    """Say on stderr what a user may not expect: a free fall, or a start outside limits."""
-    import numpy as np
-
-    from bough.dynamics.laws import coordinate_limits
-
-    if falls and model.joints[0].type == "floating" and np.any(model.gravity):
-        note(f"nothing stops the fall of {model.name}: put it on the ground with --contact FRAME (and --height)")
-    dofs, places, lower, upper = coordinate_limits(model)
-    outside = [model.dof_names[k] for k in dofs[(q[places] < lower) | (q[places] > upper)]]
-    if outside:
-        more = f" and {len(outside) - 3} more" if len(outside) > 3 else ""
-        note(f"the start is outside the limits of {', '.join(outside[:3])}{more}: such joints cannot go further out")
-
-
-def contacts_of(texts: list[str], ground: float, grip: float) -> Contacts | None:
+def contacts_of(texts: list[str], ground: float, friction: float) -> Contacts | None:
     """Points that may touch level ground."""
     from bough.app.arguments import placed
     from bough.simulate import ContactPoint, Contacts, Plane
 
     points = [ContactPoint(*placed(text)) for text in texts]
-    return Contacts(points, Plane((0.0, 0.0, ground)), grip) if points else None
+    return Contacts(points, Plane((0.0, 0.0, ground)), friction) if points else None
 
 
 def spring(model: Model, start: FloatArray, kp: FloatArray, dt: float) -> Law:

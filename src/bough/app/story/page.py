@@ -53,7 +53,7 @@ dyn = bough.Dynamics(robot)
 q, zero = robot.random_configuration(), [0.0] * robot.nv
 qdd = dyn.forward_dynamics(q, v=zero, tau=zero)
 H = dyn.mass_matrix(q)            # half of it is zero
-x = dyn.factorize(q).solve(H[0])  # nothing is filled in
+x = dyn.factorize(q).solve(H[0])  # without fill-in
 """
 MOLECULE = """
 import bough

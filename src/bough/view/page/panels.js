@@ -136,7 +136,7 @@ function show_pattern(pattern) {
   both.addEventListener("click", () => draw(false));
   low.addEventListener("click", () => draw(true));
   draw(false);
-  const words = `${pattern.n.toLocaleString("en")} x ${pattern.n.toLocaleString("en")}; H = L' D L, and nothing is filled in`;
+  const words = `${pattern.n.toLocaleString("en")} x ${pattern.n.toLocaleString("en")}; H = L' D L without fill-in`;
   return [section("Mass matrix H and factor L", [make("div", "buttons", "", [both, low]), canvas, make("p", "note", words)])];
 }
 
