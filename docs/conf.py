@@ -34,5 +34,13 @@ autodoc_member_order = "groupwise"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {name: name for name in ("FloatArray", "IntArray", "BoolArray", "RealArray", "ArrayLike")}
+autodoc_type_aliases |= {f"npt.{name}": name for name in ("ArrayLike", "DTypeLike")} | {
+    "Forces": "Mapping[str, ArrayLike] | ArrayLike",
+    "Pushes": "Callable[[float, FloatArray, FloatArray], Mapping[str, ArrayLike]]",
+    "Torque": "Callable[[float, FloatArray, FloatArray], ArrayLike]",
+    "Target": "ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike]",
+    "Weld": "Collection[str] | Mapping[str, ArrayLike]",
+    "Energy": "Callable[[FloatArray], tuple[float, ArrayLike]]",
+}
 default_role = "code"
 suppress_warnings = ["ref.python"]  # a type named by its short name may be in two packages

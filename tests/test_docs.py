@@ -235,6 +235,15 @@ def test_the_reference_has_an_entry_for_every_public_member(package):
             assert {key for key in dir(found) if key[0] != "_"} - foreign <= {*listed}, f"bough.{package}.{name}"
 
 
+def test_the_reference_shows_parameters_by_their_types_and_tables_by_their_names():
+    reference, lines = module_of("public_names"), inspect.getdoc(bough.close_loops).split("\n")
+    reference.named(None, "function", "", None, None, lines)
+    assert lines[lines.index("tolerance") + 1].startswith("    a loop counts as closed")
+    text = reference.page("dynamics").split("autodata:: bough.dynamics.FUNCTIONS\n")[1].split("\n\n")
+    assert text[0].strip() == ":no-value:"
+    assert "``forward_dynamics``" in text[1]
+
+
 def test_experimental_names_are_marked():
     reference = module_of("public_names")
     for name, why in reference.EXPERIMENTAL.items():

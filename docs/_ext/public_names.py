@@ -136,6 +136,13 @@ def bridges() -> str:
     return "\n".join([*lines, ""])
 
 
+def named(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+    """Parameters are `name : what it is` in docstrings; for napoleon, to which that is a type, a name and a text."""
+    before, head, after = "\n".join(lines).partition("Parameters\n----------\n")
+    listed, gap, rest = after.partition("\n\n")
+    lines[:] = (before + head + re.sub(r"^(\w[\w, ]*) : ", r"\1\n    ", listed, flags=re.M) + gap + rest).split("\n")
+
+
 def as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain text: signs that mean something elsewhere stay signs, indented lines stay as they are."""
     if what == "data":  # the docstring of its type says nothing of the value
@@ -166,6 +173,10 @@ def escaped(line: str) -> str:
 
 
 def setup(app: Any) -> dict[str, bool]:
+    from sphinx.util.inspect import TypeAliasForwardRef
+
+    TypeAliasForwardRef.__repr__ = lambda self: self.name  # unions show this, and not the class around it
     write(Path(app.srcdir) / "api")
+    app.connect("autodoc-process-docstring", named, priority=100)
     app.connect("autodoc-process-docstring", as_it_is)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

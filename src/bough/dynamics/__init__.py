@@ -1,7 +1,7 @@
 """Dynamics of a model in joint space: `Dynamics` has every algorithm as a function of arrays.
 
-Belongs here: algorithms in joint space, one a file with its reference, and the table of functions (`functions`) from which `Dynamics`, `count` and
-`export_c` are made. Does not belong here: tasks (`opspace`), time (`simulate`).
+Belongs here: algorithms in joint space, one a file with its reference, and the table of functions (`functions`) from
+which `Dynamics`, `count` and `export_c` are made. Does not belong here: tasks (`opspace`), time (`simulate`).
 """
 
 from __future__ import annotations

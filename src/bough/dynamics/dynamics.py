@@ -82,33 +82,37 @@ OPTIONS = ("method", "frame", "reference", "forces")  # what a function may be a
 class Dynamics:
     """The dynamics of a model: rigid bodies, joints, rotor inertias, gravity and external forces.
 
-    It is frictionless: joint damping, dry friction, springs, limits, actuators and contacts of the model are left out
-    (`bough.simulate` adds them; the two steps in time say which of them they take). It is of the tree alone:
-    `model.closures` are left out, too (`bough.opspace.ConstrainedDynamics` and `bough.simulate` hold them). Forces and
-    torques that joints feel besides belong in `tau`.
+    Joint damping, dry friction, springs, limits, actuators, contacts and closures of the model are ignored:
+    `bough.simulate` and `bough.opspace.ConstrainedDynamics` include them. `tau` has all other joint forces and torques.
 
-    All functions take one configuration, (nq,) and (nv,), or a batch, (batch, nq) and (batch, nv); in a batch an array
-    without the leading axis serves every row. q and v are in the order of `model.joint_names`; SI units. float32 arrays
-    give float32 results, if all inputs are float32. `out=` takes an array for the result. Batches run over `threads`
-    (by default BOUGH_NUM_THREADS, or the number of CPUs) with the GIL released. Each function is traced and compiled
-    for this model when it is first called, unless `general` is set or the model is too large: then the code that serves
-    every model is used.
+    All functions take one configuration, (nq,) and (nv,), or a batch, (batch, nq) and (batch, nv). In a batch an array
+    without the leading axis serves every row. q and v are in the order of `model.joint_names`, in SI units. Results are
+    float32 if all inputs are. `out=` takes an array for the result. Batches run over `threads` (by default
+    BOUGH_NUM_THREADS, or the number of CPUs) with the GIL released. The first call of a function traces and compiles it
+    for this model; models that are too large for that run general code.
 
-    `forces` are external wrenches [force, moment] in newtons and newton metres, each at the origin of a frame and in
-    world axes. As an array they act on the frames of `model.body_names` in that order, (bodies, 6) or
-    (batch, bodies, 6); as a mapping on the frames that it names, each (6,) or (batch, 6). Wrenches on the world's
-    frames have no effect. None and an empty mapping mean no forces.
+    Parameters
+    ----------
+    model : the model
+    inputs : quantities that become keywords of every call, one value for all rows or one a row: "inertia" (bodies, 10)
+        as in `Model.inertias`, "armature" (nv,), "gravity" (3,), "placement" (joints, 4, 4) as in
+        `Model.joint_placements`. Without its keyword a call takes the model's own.
+    check : whether to refuse inertias that no rigid body has. True: always; False: never; None: unless they are given
+        row by row.
+    general : always run general code, compiled once for all models
+    device : "cuda" runs on a GPU: arrays of PyTorch and CuPy stay there, and the result is of the same kind, on the
+        caller's stream; numpy arrays are copied
+    layout : "rows", or on a GPU "columns": batches are (n, batch)
 
-    `inputs` names quantities of the model that become keywords of every call, one for all rows or one for each:
-    "inertia" (bodies, 10) as in `Model.inertias`, "armature" (nv,), "gravity" (3,) and "placement" (joints, 4, 4) as in
-    `Model.joint_placements`; without its keyword a call takes the model's own. Inertias that no body has are refused
-    (`check` = None: but for those given row by row; True: those, too; False: never).
+    Notes
+    -----
+    Keywords of several functions:
 
-    With device="cuda" all of this runs on a GPU: arrays of PyTorch and CuPy stay there and results come in kind,
-    on the caller's stream; numpy arrays are copied. With layout="columns" batches are (n, batch) there.
-
-    `reference` of a frame's velocity and Jacobian: "local" (at the frame's origin, in its axes), "world" (at the
-    world's origin, in its axes) or "local_world_aligned" (at the frame's origin, in the world's axes).
+    - `forces` are external wrenches [force, moment] in N and N m, in world axes, each at the origin of a frame: an
+      array (bodies, 6) or (batch, bodies, 6) in the order of `model.body_names`, or a mapping from names of frames to
+      (6,) or (batch, 6). Wrenches on the world's frames have no effect.
+    - `reference` of a frame's velocity and Jacobian: "local" (at the frame's origin, in its axes), "world" (at the
+      world's origin, in its axes) or "local_world_aligned" (at the frame's origin, in the world's axes).
     """
 
     @explained

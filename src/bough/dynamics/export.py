@@ -34,11 +34,16 @@ def count(
     tasks: Sequence[Any] = (),
     inputs: Sequence[str] = (),
 ) -> OperationCount:
-    """Count the operations of a function of `Dynamics`, everything from q included: mul, add, div, sqrt, sincos.
+    """Count the operations of a function of `Dynamics`, starting from q: mul, add, div, sqrt, sincos.
 
-    Options are those of the function, with the same defaults; `method` is "aba" or "crba" for forward_dynamics. With
-    `tasks`, the function is "inverse_inertia" of `OperationalSpace`, by one of its methods. `inputs` names
-    quantities of the model that are inputs, as in `Dynamics`.
+    Parameters
+    ----------
+    model : the model
+    function : a name of `Dynamics`, or with `tasks` "inverse_inertia"
+    method : "aba" or "crba" for forward_dynamics; with `tasks`, a method for Lambda^-1
+    frame, reference : of functions of one frame
+    tasks : of an `OperationalSpace`
+    inputs : quantities of the model that are inputs, as in `Dynamics`
     """
     if tasks:
         from importlib import import_module
@@ -64,16 +69,21 @@ def export_c(
     prefix: str | None = None,
     inputs: Sequence[str] = (),
 ) -> tuple[Path, Path]:
-    """Write `functions` of `Dynamics` for `model` to a C99 file at `path` and a header beside it; returns both paths.
+    """Write functions of `Dynamics` to a C99 file and a header beside it; returns both paths.
 
-    A function is named as in `Dynamics`, or given with its options, such as
-    ("forward_dynamics", {"method": "crba"}) or ("jacobian", {"frame": "hand", "reference": "local"}); defaults are
-    those of `Dynamics`. "kinematics" takes `frames`, `jacobians` and `reference` as the method does, and with
-    `velocities` it has v among its inputs. Each becomes an entry point `<prefix>_<function>_<options>`, with no
-    allocation, no globals and nothing but math.h; the prefix is the model's name unless it is given. The option `name`
-    replaces `<function>_<options>`; two functions that would have the same name are refused. The header says what
-    became of each name.
-    `inputs` names quantities of the model that become further arguments of every function, as in `Dynamics`.
+    Each function becomes an entry point `<prefix>_<function>_<options>`, with no allocation, no globals and no
+    dependency but math.h. The header lists the names.
+
+    Parameters
+    ----------
+    model : the model
+    functions : names, or pairs of a name and its options, such as ("jacobian", {"frame": "hand"}); defaults are those
+        of `Dynamics`. "kinematics" takes `frames`, `jacobians` and `reference` as the method does;
+        `velocities` adds v to its inputs. The option `name` replaces `<function>_<options>`; names must differ.
+    path : of the C file
+    dtype : float64 or float32
+    prefix : of the names; by default the model's name
+    inputs : quantities of the model that become further arguments of every function, as in `Dynamics`
     """
     if not isinstance(model, Model):
         raise ModelError(f"export_c needs a Model, got {type(model).__name__}; use bough.load for files")

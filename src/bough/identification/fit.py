@@ -54,13 +54,20 @@ def identify(
     prior: float = 1e-3,
     method: Method = "divergence",
 ) -> Identification:
-    """Identify inertias of all bodies, and terms of the drives, from measured states (samples, n) and joint forces.
+    """Identify inertias of all bodies, and terms of the drives, from measured motions.
 
-    tau = inverse dynamics + armature qdd + damping v + friction sign(v), of which `drive` names those to identify.
-    Every result is physical: positive masses, inertias of real bodies, no negative friction. `noise`, one number or one
-    for each DoF, is the standard deviation of tau. `prior` is the weight of the prior model (see
-    `consistent`): enough to hold what the measurements do not show. `method` is "divergence", Newton's method inside
-    the cone, or "lmi", a semidefinite program whose results may lie on its edge (bodies as thin as a rod), by cvxpy.
+    tau = inverse dynamics + armature qdd + damping v + friction sign(v). Every result is physical: masses are positive,
+    inertias are those of rigid bodies, friction is not negative.
+
+    Parameters
+    ----------
+    model : the prior model
+    q, v, qdd, tau : measured states and joint forces, (samples, n) each
+    drive : terms to identify, of "armature", "damping" and "friction"
+    noise : standard deviation of tau, one number or one for each DoF
+    prior : weight of the prior model (see `consistent`); it determines what the measurements do not
+    method : "divergence", Newton's method inside the cone of physical inertias, or "lmi", a semidefinite program by
+        cvxpy whose results may lie on the boundary of the cone (bodies as thin as a rod)
     """
     if not 0.0 < prior < np.inf:
         raise OptionError(f"identify: prior must be positive, got {prior}")

@@ -38,25 +38,25 @@ def load(
     closures: Closures = (),
     package_paths: PackagePaths = (),
 ) -> Model:
-    """Load the model of a URDF or MJCF file, or of XML text; its `notes` name what is not used.
+    """Load the model of a URDF or MJCF file; `notes` of the model name what is not used.
 
-    Also zoo:NAME?n=30&seed=1 (or zoo:NAME:30:1), and robot:NAME of the package robot_descriptions, as on the command
-    line.
+    `doctor` takes the same options. Joints come in depth-first file order: a link, then the subtrees of its child
+    joints as the file lists them; `model.joint(name)` maps from other orders. A URDF may have loops:
+    <constraint name type="connect" or "weld"><link1 link xyz rpy/><link2 link xyz rpy/></constraint>.
 
-    The root link of a URDF is welded to the world, or with `floating_base` free on a joint called "root_joint" (a root
-    link called "world" is the world itself: the one link welded to it floats, or else the link itself, as
-    "world_link"). Joints come in depth-first file order: a link, then the subtrees of its child joints as the file
-    lists them; use `model.joint(name)` to map from other orders. Gravity is the file's if it has one (MJCF), else
-    (0, 0, -9.81) m/s^2.
-
-    `mimic`: mimic joints are tied to their leaders, or "independent". `weld`: joints to be fixed at zero, or a
-    dictionary of joints and the positions (q of the joint) they are fixed at; joints that mimic them follow.
-    `equality`: of MJCF, joint equalities are mimic joints, connects and welds are `closures` of the model, kept
-    rigidly; a file with others is refused. With "drop" none but mimic joints are kept. A URDF may have them, too:
-    <constraint name type="connect" or "weld"><link1 link xyz rpy/><link2 link xyz rpy/></constraint>. `closures` adds
-    more, each a dictionary of arguments of `Builder.add_closure`: a list, or a JSON file with one. `check`: refuse also
-    what is not physical but harmless, as `Builder` does. `package_paths`: folders, beside that of the file, from which
-    MJCF may name files. `doctor` takes the same options.
+    Parameters
+    ----------
+    source : a file, XML text, zoo:NAME?n=30&seed=1 (or zoo:NAME:30:1), or robot:NAME of the package robot_descriptions
+    floating_base : the root link floats on a joint called "root_joint"; by default it is welded to the world. A root
+        link called "world" is the world: the one link welded to it floats, or else it floats itself, as "world_link".
+    mimic : "honour" ties mimic joints to their leaders, "independent" frees them
+    gravity : m/s^2, (3,); by default the file's (MJCF), else (0, 0, -9.81)
+    weld : joints to fix at zero, or a dictionary from joints to positions; joints that mimic them follow
+    equality : "honour" makes joint equalities of MJCF mimic joints, and connects and welds rigid `closures`; other
+        kinds are refused. "drop" keeps mimic joints only.
+    check : refuse also what is harmless but not physical, as `Builder` does
+    closures : more closures: dictionaries of arguments of `Builder.add_closure`, or a JSON file with a list of them
+    package_paths : folders, beside that of the file, from which MJCF may name files
     """
     options = LoadSettings(floating_base, mimic, gravity, weld, equality, check, closures, package_paths)
     if isinstance(source, str) and source.startswith("zoo:"):

@@ -88,15 +88,27 @@ class Builder:
     ) -> str:
         """Add a body that hangs on `parent` by `joint`, and return its name.
 
-        The joint frame sits at `placement` in the parent's frame and is the body's frame; `axis` is given in it (the
-        normal, for a planar joint, which turns z onto it and moves along the x and y so turned).
-        `inertia` (3, 3) is taken about the centre of mass `com` (3,), in the axes of the body's frame; without it the
-        mass is a point. A universal joint takes two axes (2, 3). Options: joint_name, pitch (metres per radian),
-        armature (kg m^2 or kg on the diagonal of H; not on planar and floating joints), lower, upper, velocity, effort,
-        mimic = (joint, ratio, offset); and, each one number or one for every degree of freedom, damping (N m s or
-        N s/m), dry friction (N m or N), stiffness (N m or N/m) of a spring that rests at `rest` (rad or m, 0 by
-        default; a spherical joint has one stiffness and rests at the identity, planar and floating joints take none),
-        and actuated (True or False; by default all but the DoF of a floating or spherical joint on the world).
+        Parameters
+        ----------
+        name : of the body
+        parent : the body that it hangs on
+        joint : a joint type
+        placement : of the joint frame in the parent's frame; the joint frame is the body's frame
+        axis : in the joint frame, (3,): of a planar joint the normal, which turns z onto it and moves along the x and y
+            so turned; of a universal joint two axes (2, 3)
+        mass : kg
+        com : centre of mass (3,) in the body's frame
+        inertia : (3, 3) about the centre of mass, in the axes of the body's frame; by default the mass is a point
+        joint_name : by default the name of the body
+        pitch : of a helical joint, metres per radian
+        armature : kg m^2 or kg on the diagonal of H; not on planar and floating joints
+        lower, upper, velocity, effort : limits
+        mimic : (joint, ratio, offset)
+        damping : N m s or N s/m; one number or one for each DoF, like all below
+        friction : dry friction, N m or N
+        stiffness : of springs, N m or N/m. A spherical joint has one, planar and floating joints have none.
+        rest : where springs are slack, rad or m, by default 0; those of a spherical joint are slack at the identity
+        actuated : True or False; by default all but the DoF of a floating or spherical joint on the world
         """
         joint_name = options.get("joint_name", name)
         self._check_names(name, parent, joint_name)
@@ -187,13 +199,19 @@ class Builder:
         length: float | None = None,
         name: str | None = None,
     ) -> str:
-        """Close a loop of the tree: hold two frames (or bodies) together, and return the closure's name.
+        """Close a loop of the tree: constrain two frames (or bodies), and return the closure's name.
 
-        "connect" holds their origins together (three rows), "weld" the whole frames (six); "hinge" leaves a turn about
-        their common z axis free, "slide" a motion along it, "cylindrical" both; "distance" holds their origins `length`
-        metres apart (one row). `point` and `other_point` place the ends in `frame` and in `other`: points (3,), or
-        whole placements as in `add_frame`; each becomes a frame of the model, called name/frame. Tree algorithms
-        (`Dynamics`) leave closures out; `ConstrainedDynamics` and `simulate.rollout` honour them.
+        `Dynamics` ignores closures; `ConstrainedDynamics` and `simulate.rollout` honour them.
+
+        Parameters
+        ----------
+        frame, other : the two frames
+        kind : "connect" (one origin, three rows), "weld" (the frames coincide, six), "hinge" (a turn about their common
+            z axis is free), "slide" (a motion along it), "cylindrical" (both), "distance" (origins `length` apart, one)
+        point, other_point : where the ends are in `frame` and in `other`: points (3,), or placements as in `add_frame`;
+            each becomes a frame of the model, called name/frame
+        length : of "distance", m
+        name : by default made from the kind and the frames
         """
         name = name or f"{kind}({frame}, {other})"
         length = check_closure(name, kind, self._closures, length)

@@ -245,10 +245,18 @@ def close_loops(
 ) -> ClosedLoops:
     """Compute a configuration near q (nq,) in which the loops of the model are closed.
 
-    Joints named in `hold` stay where they are. Loops are closed to rounding where they can be. One whose numbers were
-    rounded, such that it closes nowhere, is closed in the sense of least squares, and counts as closed where less than
-    `tolerance` of its size (or radians) is left; `gap` says how much. Where more is left, the loop that stays open is
-    named; with strict=False the nearest configuration is returned, with `success` False.
+    Loops are closed to rounding where possible, else by least squares: rounded numbers in a file may close nowhere.
+
+    Parameters
+    ----------
+    model : the model
+    q : the configuration to start from
+    hold : names of joints that stay where they are
+    tolerance : a loop counts as closed if its gap is less than this part of its size (or radians)
+    iterations : at most so many
+    strict : raise an error that names the loop that stays open; if False, return the nearest configuration with
+        `success` False
+    loops : the model's `Loops` to share, if there are some
     """
     found = loops or Loops(model)
     now: Any = np.array(q, float)

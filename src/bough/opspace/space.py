@@ -40,24 +40,28 @@ SAMPLES = 15  # configurations from which the usual mobility of rows is taken
 class OperationalSpace:
     """Tasks on a model: `space(q, v)` gives J, beta, Lambda^-1, Lambda, Jbar, N, each when first read.
 
-    q is (nq,) or (batch, nq), v likewise. With `dtype` (float64 or float32) they are converted to it and all results
-    have it; without, results are float32 where all inputs are, and float64 otherwise.
-    `method` is one of METHODS or "auto": the cheapest on this tree and task set, with what `also` names
-    ("factor", "jbar", "nullspace"). Lambda^-1 always exists.
+    q is (nq,) or (batch, nq), v likewise. Lambda^-1 always exists. A direction of the task space is singular if the
+    mechanism accelerates along it, under a unit force, less than `threshold` times as much as its rows do in ordinary
+    configurations: these are eigenvalues of Lambda^-1 with rows scaled by `mobility`, without unit. At 1e-4 the
+    mechanism appears 10,000 times as heavy as usual, and its joints move about 100 times as fast.
+    `vjp`, `jvp`, `hvp` and `derivatives` differentiate the functions of `export_c`, with the damping of the space.
 
-    `threshold` says which directions of the task space can be moved: those along which the mechanism accelerates, under
-    a unit force, at least `threshold` times as much as its rows do in ordinary configurations (the eigenvalues of
-    Lambda^-1 with rows scaled by `mobility`, which have no unit). At 1e-4 the mechanism appears 10,000 times as heavy
-    as usual, and its joints move about 100 times as fast. Where a direction falls short, Lambda, Jbar and N are refused
-    with the rank and the rows at fault, unless `singular` says "truncate" (such directions are given up) or "damp"
-    (`damping`, in the units of Lambda^-1, is added to its diagonal).
-
-    `dynamics` is the model's `Dynamics`, if there is one already: what stands on the space shares it. `inputs` names
-    quantities of the model that are keywords of every call (by default those of `dynamics`): see `Dynamics`. What
-    `export_c` knows is differentiated by `vjp`, `jvp`, `hvp` and `derivatives` as there, with the space's damping.
-
-    With device="cuda", `inverse_inertia`, `inertia`, `jacobian`, `drift`, `bias` and `torques` run on a GPU, on
-    arrays that are there (see `Dynamics`); what else a space offers is computed on the CPU and refused there.
+    Parameters
+    ----------
+    model : the model
+    tasks : tasks, or a `TaskSet`
+    method : one of METHODS, or "auto": the cheapest for this tree, these tasks and `also`
+    singular : what Lambda, Jbar and N do in singular directions: "refuse" with the rank and the rows at fault,
+        "truncate" (omit these directions) or "damp" (add `damping` to the diagonal of Lambda^-1)
+    threshold : of singular directions
+    damping : of "damp", in the units of Lambda^-1
+    also : what "auto" counts beside Lambda^-1: "factor", "jbar", "nullspace"
+    dtype : float64 or float32 of all results; by default float32 if all inputs are
+    general : always run general code, compiled once for all models
+    dynamics : the model's `Dynamics` to share, if there is one
+    inputs : quantities of the model that are keywords of every call, as in `Dynamics`; by default those of `dynamics`
+    device, layout : "cuda" runs `inverse_inertia`, `inertia`, `jacobian`, `drift`, `bias` and `torques` on a GPU, as in
+        `Dynamics`; other methods are refused there
     """
 
     @explained

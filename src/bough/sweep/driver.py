@@ -46,11 +46,17 @@ def run(
     retries: int = 2,
     progress: bool = False,
 ) -> Summary:
-    """Compute what is missing of a job into a folder of Parquet parts; call it again after a kill to go on.
+    """Compute the missing parts of a job into a folder of Parquet files; call it again after a kill to continue.
 
-    `executor` is `Threads()` by default, `Processes`, `Slurm`, `RayCluster`, or any executor of `concurrent.futures` or
-    submitit whose workers see the folder. `chunk` rows go into a part, by default as many as take a second or more. A
-    chunk that fails is sent again up to `retries` times, unless it must fail again. What succeeds is kept.
+    Parameters
+    ----------
+    job : what to compute
+    folder : where to write it
+    executor : `Threads()` by default, `Processes`, `Slurm`, `RayCluster`, or any executor of `concurrent.futures` or
+        submitit whose workers see the folder
+    chunk : rows of a part; by default as many as take a second or more
+    retries : how often a chunk that fails is sent again, unless it must fail again; finished parts are kept
+    progress : whether to show a progress bar
     """
     folder = Path(folder)
     if chunk is not None and chunk < 1:

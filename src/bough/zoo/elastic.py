@@ -75,10 +75,19 @@ def cable(
 ) -> Model:  # fmt: skip
     """A cable of n hinges that lies along x, with bending stiffness EI and twisting stiffness GJ (N m^2).
 
-    Hinges bend it about y and z in turn, and twist it about x where GJ is given; `planar` ones bend it about y only, in
-    the plane of gravity. It is clamped at the origin, or hangs there on hinges without springs. Its tip is the frame
-    "end"; with a `span`, a closure constrains the tip to (span, 0, 0). Where all hinges are equal (`planar`), the error
-    of positions falls with 1 / n^2, else with 1 / n.
+    Its tip is the frame "end". The error of positions falls with 1 / n^2 if `planar`, where all hinges are equal, else
+    with 1 / n.
+
+    Parameters
+    ----------
+    n : hinges
+    length, diameter : m
+    mass : kg
+    EI : N m^2; hinges bend the cable about y and z in turn
+    GJ : N m^2; more hinges twist it about x
+    planar : all hinges bend it about y, in the plane of gravity
+    clamped : at the origin; if False it hangs there on hinges without springs
+    span : a closure constrains the tip to (span, 0, 0)
     """
     sized("cable", "n", n)
     length, mass = _number("cable", "length", length), _number("cable", "mass", mass)
@@ -108,8 +117,15 @@ def hair(
 ) -> Model:  # fmt: skip
     """Strands of n hinges each on the upper half of a ball, evenly spread, each clamped along the normal.
 
-    `curl` is the curvature at rest (1/m), about an axis of each strand's own. A strand has 1.3 g/cm^3 and is 0.08 mm
-    thick.
+    Parameters
+    ----------
+    strands : how many
+    n : hinges of each strand
+    length : of a strand, m; it has 1.3 g/cm^3 and is 0.08 mm thick
+    EI, GJ : stiffness, N m^2, as of `cable`
+    curl : curvature at rest (1/m), about an axis of each strand's own
+    seed : of these axes
+    radius : of the ball, m
     """
     total = sized("hair", "strands", strands) * sized("hair", "n", n)
     sized("hair", "strands", strands, total)
@@ -135,8 +151,16 @@ def tree(
 ) -> Model:
     """A botanical tree that grows along z: a trunk and `levels` - 1 generations of branches, `branches` on each one.
 
-    Every branch is a row of `pieces` hinges that bend it, is 0.7 times as long as the one that it grows on, and as
-    thick as keeps the sum of cross-sections the same (Leonardo). Young's modulus is that of green wood, in Pa.
+    Every branch is 0.7 times as long as the one that it grows on; the sum of cross-sections stays the same (Leonardo).
+
+    Parameters
+    ----------
+    levels : generations
+    branches : on each branch
+    pieces : hinges of a branch
+    seed : of the directions of branches
+    height : m
+    modulus : Young's modulus, Pa; by default that of green wood
     """
     sized("tree", "levels", levels)
     sized("tree", "branches", branches)

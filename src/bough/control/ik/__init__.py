@@ -1,4 +1,4 @@
-"""Inverse kinematics (public as `bough.ik`): configurations in which tasks reach their targets.
+"""Inverse kinematics: configurations in which tasks reach their targets.
 
 Belongs here: the step as a kernel, descents of many rows, searches from many starts. Does not belong here: tasks and
 their errors (`opspace`), and forces (the rest of `control`).

@@ -112,9 +112,14 @@ def relative(
 ) -> RelativeTask:
     """Six rows [linear, angular]: the velocity of `frame` as seen from `base`, at `point` of `frame`.
 
-    Axes are those of `frame` ("local") or of the world ("local_world_aligned"). `matrix` (k, 6) picks or mixes rows.
-    The task's position is measured from `other_point` of `base`: both points are in the axes of their frames, and where
-    a loop is closed they coincide.
+    Parameters
+    ----------
+    frame, base : names of frames
+    reference : axes of the rows: those of `frame` ("local") or of the world ("local_world_aligned")
+    matrix : (k, 6), picks or mixes rows
+    point, other_point : (3,), in the axes of `frame` and of `base`: the task's position is measured from `other_point`
+        to `point`, which coincide where a loop is closed
+    name : of the task
     """
     ends = {"point": checked_point(point, "relative"), "other_point": checked_point(other_point, "relative")}
     shift = "".join(f", {end}={list(at)}" for end, at in ends.items() if any(at))
