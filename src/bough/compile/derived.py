@@ -59,7 +59,7 @@ def jvp(routine: Routine, wrt: Sequence[str] | None = None) -> Routine:
 def _derived(
     routine: Routine, name: str, added: Mapping[str, str], outputs: Mapping[str, str], derive: Derive
 ) -> Routine:
-    """The routine that runs `routine` on symbols and stores what `derive` makes of its graph."""
+    """The routine that runs `routine` on symbols and stores the results of `derive` on its graph."""
 
     def body(*arguments: Any) -> None:
         *rest, work = arguments
@@ -85,7 +85,7 @@ def _derived(
 def _on_numbers(
     body: Callable[..., None], constants: Sequence[Any], arrays: Sequence[Any], n: int, work: Any
 ) -> list[Any]:
-    """What `body` gives on numbers, the first n of `arrays` being inputs: it is run on symbols, and then evaluated."""
+    """The results of `body` on numbers, the first n of `arrays` being inputs: traced, and then evaluated."""
     graph = Graph()
     symbols = [_symbols(graph, k, a.shape) for k, a in enumerate(arrays[:n])]
     results = [np.full(a.shape, 0.0, object) for a in arrays[n:]]
@@ -134,7 +134,7 @@ def _nodes(graph: Graph, arrays: Iterable[Any]) -> list[int]:
 
 
 def _read(graph: Graph, found: Mapping[int, int], array: Any) -> Any:
-    """What was found for each element of an array, zero where nothing was."""
+    """The results for each element of an array, zero by default."""
     zero = graph.const(0.0)
     result = np.empty(array.shape, object)
     result.ravel()[:] = [Expr(graph, found.get(i, zero)) for i in _nodes(graph, [array])]

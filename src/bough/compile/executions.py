@@ -1,9 +1,9 @@
 """Executions: from a routine and its constants to a function of arrays.
 
 An execution is a module of `run` that has a function `compile(routine, constants, sizes, dtype) -> Entry`. A new one is
-two files: what writes the text, in `emit`, and what runs it, in `run`. Which one serves a call is decided here, in
-`choose`. The one of a GPU, `run.cuda`, serves arrays on the host like any other; for arrays that are on the GPU
-already it has functions of its own (`run.cuda.function`), over the same entry.
+two files: what writes the text, in `emit`, and what runs it, in `run`. `choose` decides which one serves a call. The
+execution of a GPU, `run.cuda`, serves arrays on the host like any other; for arrays on the GPU it has functions of its
+own (`run.cuda.function`), over the same entry.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Device(NamedTuple):
         return "cuda" if self.is_gpu else "specialised"
 
     def refuse_gpu(self, why: str) -> None:
-        """What there is on the CPU only."""
+        """Refuse a feature that only the CPU has."""
         if self.is_gpu:
             raise ModelError(why)
 
@@ -74,7 +74,7 @@ def device_of(name: str | None, layout: str) -> Device:
 
 
 def choose(wanted: str, routine: Routine, constants: Constants, sizes: Sizes) -> Execution:
-    """The execution that serves a call: the one wanted, unless nothing is to be compiled or the graph is too large."""
+    """The execution that serves a call: the preferred one, unless compilation is off or the graph is too large."""
     if interpreted() and wanted != "cuda":
         wanted = "interpreted"
     elif wanted == "specialised" and not serves(routine, constants, sizes):
@@ -100,15 +100,15 @@ def bind_arrays(
 ) -> CompiledFunction:
     """`routine` with `groups` of constants as a function of arrays, compiled on first use.
 
-    It is traced and compiled for these constants (for those that `folded` gives, if it is there), or served by the
-    general code if that is wanted or the graph is too large. `twins` finds parts of the constants that are alike, which
-    single calls treat side by side. Errors call the function `name`; where one has no finite result, `explain` is given
-    the inputs of a row and may say why. With BOUGH_INTERPRET=1 nothing is compiled. On the device "cuda" it is a
+    It is traced and compiled for these constants (or for those of `folded`), or run by general code if that is
+    preferred or the graph is too large. `twins` finds identical parts of the constants, over which single calls are
+    vectorised. Errors call the function `name`; `explain` gets the inputs of a row without a finite result and may say
+    why. With BOUGH_INTERPRET=1 nothing is compiled. On the device "cuda" it is a
     function of arrays on the GPU, always traced, with the same calls.
     """
     constants = Constants(groups, folded, twins)
     if device.is_gpu:
-        from bough.compile.run.cuda import bind as bind_on_gpu  # with all that it needs
+        from bough.compile.run.cuda import bind as bind_on_gpu  # and its dependencies
 
         return bind_on_gpu(replace(routine, name=name or routine.name), constants, sizes, device.layout)
     execution = execution or ("general" if general else device.execution)
@@ -119,7 +119,7 @@ def bind_product_on_gpu(
     name: str, programs: Sequence[Program], product: SparseProduct, results: Sequence[Array]
 ) -> tuple[CompiledFunction, ...]:
     """Programs with one output each, and a sparse product of these, as functions of arrays on the GPU."""
-    from bough.compile.run.cuda import bind_product  # with all that it needs
+    from bough.compile.run.cuda import bind_product  # and its dependencies
 
     return bind_product(name, programs, product, results)
 
@@ -133,7 +133,7 @@ def bind_on_cpu(
     dtype: npt.DTypeLike = np.float64,
     explain: Explain | None = None,
 ) -> BoundFunction:
-    """The same on the CPU, by the execution that is wanted if it serves."""
+    """The same on the CPU, by the preferred execution if it serves."""
 
     def provide(dtype: np.dtype) -> Entry:
         return choose(execution, routine, constants, sizes).compile(routine, constants, sizes, dtype)

@@ -1,4 +1,4 @@
-"""`CompiledFunction`: what functions on the CPU, functions on a GPU and functions with parameters have in common."""
+"""`CompiledFunction`: the protocol of functions on the CPU, on a GPU, and with parameters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CompiledFunction(Protocol):
 
     @property
     def with_status(self) -> Callable[..., tuple[Any, Any]]:
-        """As `call`, but (result, status): 0 where a row is good, 2 for an input and 3 for a result not finite."""
+        """As `call`, but (result, status): 0 is success, 2 an input and 3 a result that is not finite."""
 
     def on_basis(self, *inputs: Any, last: bool, threads: int | None = None) -> dict[str, tuple[Any, ...]]:
         """Results for every unit vector of the inputs that are None, by the names of these.
@@ -47,14 +47,14 @@ class CompiledFunction(Protocol):
         """
 
     def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
-        """The same call on the same arrays, again and again.
+        """A launcher that repeats one call on the same arrays.
 
         `out` has an array for each result; `bad` is one byte for each row, set where a result is not finite.
         """
 
     @property
     def makers(self) -> dict[str, Callable[..., Any]]:
-        """What computes one configuration in new arrays, or None: "make", once it is compiled, and others for options.
+        """Functions of one configuration that make new arrays, or None: "make", once compiled, and others for options.
 
         Parameters are their last inputs.
         """

@@ -1,7 +1,7 @@
-"""What tells a kernel from all others, and from its own earlier versions: a digest of everything it refers to.
+"""The identity of a kernel: a digest of its code and everything that it refers to.
 
-That is its code, the functions it calls, and the constants it reads, wherever they stand: in its module, in a module
-that holds nothing else, in a closure or in a default. Compiled code is kept under this digest, so it is never stale.
+That is the functions it calls and the constants it reads, from its module, another module, a closure or a default.
+Compiled code is cached under this digest, so it is never stale.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def identity(function: Callable[..., Any]) -> str:
 
 
 def _code(code: CodeType) -> str:
-    """The instructions of a function with their constants; not where it stands in its file."""
+    """The instructions of a function with their constants, without line numbers."""
     constants = [_code(c) if isinstance(c, CodeType) else _value(c) for c in code.co_consts]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return repr((code.co_code.hex(), constants, names, code.co_argcount, code.co_flags))
 
 
 def _references(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """(name, value) of all that a function reads from outside itself."""
+    """(name, value) of everything that a function reads from outside itself."""
     for codes in _nested(function.__code__):
         for name in codes.co_names:
             if name in function.__globals__:
@@ -71,7 +71,7 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def _attributes(prefix: str, module: ModuleType, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """What a function may read from a module: every attribute of it that the function names."""
+    """Attributes of a module that a function names, and so may read."""
     for name in names:
         if name in vars(module):
             value = vars(module)[name]
@@ -81,7 +81,7 @@ def _attributes(prefix: str, module: ModuleType, names: Iterable[str]) -> Iterat
 
 
 def _functions(value: Any) -> list[Any]:
-    """The functions that hide in a value."""
+    """The functions inside a value."""
     if isinstance(value, FunctionType):
         return [value]
     if isinstance(value, tuple | list):
@@ -90,7 +90,7 @@ def _functions(value: Any) -> list[Any]:
 
 
 def _value(value: Any) -> str:
-    """A text that is the same for the same value, and only then; what is not known here is never the same twice."""
+    """A text that is equal for equal values only; values of unknown types never give the same text."""
     if isinstance(value, ModuleType):
         return f"module {value.__name__}"
     if isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc):

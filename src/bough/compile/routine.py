@@ -28,9 +28,9 @@ Axes = Mapping[str, Mapping[int, Mark]]
 
 @dataclass(frozen=True, eq=False)
 class Constants:
-    """The constants that a routine is bound to, and what those who trace it may know of them.
+    """The constants that a routine is bound to, and facts about them for tracing.
 
-    `folded` gives equal constants that leave less to compute, and `twins` finds parts in them that are alike.
+    `folded` gives equal constants that need fewer operations, and `twins` finds identical parts in them.
     """
 
     groups: Groups
@@ -38,12 +38,12 @@ class Constants:
     twins: FindTwins | None = None
 
     def for_tracing(self) -> Groups:
-        """Those that leave less to compute, where there are any."""
+        """Constants that need fewer operations, if there are any."""
         return self.folded() if self.folded else self.groups
 
 
 class Again(NamedTuple):
-    """A routine makes rows again whose `flag`, a column of an output, is not zero; so many `times` at most.
+    """Recompute rows whose `flag`, a column of an output, is not zero; a row is computed `times` times at most.
 
     Where the flag is positive, the output `found` replaces the input `start`, which has its shape.
     """
@@ -65,10 +65,10 @@ class Routine:
     work: Mapping[str, str] = field(default_factory=dict)
     zeros: frozenset[str] = frozenset()
     only_traced: bool = False  # there is no general code for it, as for derivatives
-    again: Again | None = None  # where one pass is not enough
+    again: Again | None = None  # if one pass is not enough
 
     def without(self, *names: str, name: str | None = None) -> Routine:
-        """The same routine with these inputs held at zero: they vanish from a traced program."""
+        """The same routine with these inputs fixed at zero: they vanish from a traced program."""
         unknown = set(names) - set(self.inputs)
         if unknown:
             raise KeyError(f"{self.name} has no input {sorted(unknown)[0]!r}")
@@ -117,7 +117,7 @@ def interpret(routine: Routine, constants: Groups, sizes: Sizes, *inputs: npt.Ar
 def trace(
     routine: Routine, constants: Groups, sizes: Sizes, limit: int | None = None, axes: Axes | None = None
 ) -> Program:
-    """Run the kernel on symbols and keep what it did; `GraphTooLargeError` is raised past `limit` nodes.
+    """Run the kernel on symbols and record its operations; `GraphTooLargeError` is raised past `limit` nodes.
 
     Constants may be parameters, and `axes` may mark the entries of inputs: see `twins`.
     """
@@ -183,5 +183,5 @@ def _symbols(graph: Graph, index: int, array: Array) -> npt.NDArray[Any]:
 
 
 def operations(program: Program) -> OperationCount:
-    """What the program costs, counted on its graph before any rewriting."""
+    """The operation count of the program, on its graph before any rewriting."""
     return count(program.graph, program.flat_roots())

@@ -14,7 +14,7 @@ from bough.types import Scalar
 
 
 def _unary(op: int, function: Callable[[Any], float], x: Any) -> Any:
-    """On numpy's numbers as in compiled code: NaN where nothing is real, and a divisor of zero later on is no error."""
+    """On numpy's numbers as in compiled code: NaN instead of a complex number, and no error for a division by zero."""
     if isinstance(x, Expr):
         return x.unary(op)
     if not isinstance(x, np.float64):
@@ -46,7 +46,7 @@ def _step(x: Any) -> Any:
 
 
 def ahead(array: Any, k: int) -> None:
-    """Have memory send the element k of a vector, which is needed soon; only compiled loops have a use for it."""
+    """Prefetch element k of a vector; only compiled loops use it."""
 
 
 def turn(x: Any) -> None:

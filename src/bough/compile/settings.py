@@ -1,4 +1,4 @@
-"""What the environment says: the one place that reads it."""
+"""Settings from environment variables, all read here."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def forms_are_timed() -> bool:
 
 
 def threads() -> int:
-    """What `on_threads` says, or BOUGH_NUM_THREADS, or the number of CPUs; within `most_threads` at most so many."""
+    """The number of `on_threads`, or BOUGH_NUM_THREADS, or the number of CPUs; at most that of `most_threads`."""
     limit, chosen = _most_threads.get(), _chosen_threads.get()
     count = threads_of_environment() if chosen is None else chosen
     return count if limit is None else min(limit, count)
 
 
 def check_threads(count: int) -> int:
-    """A number of threads that someone asks for, if it is one."""
+    """A requested number of threads, if it is valid."""
     if not (hasattr(count, "__index__") and count >= 1):
         raise SettingError(f"threads must be a whole number, at least 1, got {count!r}")
     return count
@@ -92,7 +92,7 @@ def cache_directory() -> Path:
 
 
 def _home() -> Path:
-    """The user's folder, or one of his own among temporary ones where he has neither HOME nor a name (containers)."""
+    """The user's folder, or a private temporary one without HOME and user name (containers)."""
     try:
         return Path.home()
     except RuntimeError:

@@ -1,6 +1,6 @@
 """Six or eight numbers in one vector register: the few operations that loops over blocks of them need.
 
-A loop over six or eight columns would stay scalar code. So what blocks do with a whole row are functions of their own.
+A loop over six or eight columns would stay scalar code, so operations on a whole row are functions of their own.
 Interpreted, a row is a tuple; compiled, it is a vector of eight lanes (`lower/vectors.py`). Of six numbers the last two
 lanes are padding.
 """

@@ -1,7 +1,7 @@
 """Articulated-body algorithm (Featherstone 1983; McMillan & Orin 1995): forward dynamics in O(n).
 
 Accelerations are those of the bodies' origins (see `newton_euler`), so that linear velocities are never needed. The
-freedoms of a joint are eliminated one at a time, which needs no inverse of a matrix.
+degrees of freedom of a joint are eliminated one at a time, without the inverse of a matrix.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def start_bodies(m: Mechanism, v: Rows, w: Workspace) -> None:
 def start_body(m: Mechanism, i: int, w: Workspace) -> None:
     """Angular velocity, velocity-dependent accelerations b, c and bias force pA of body i.
 
-    b is the centripetal acceleration of the body's origin in the parent's frame, c what the joint's own motion adds.
+    b is the centripetal acceleration of the body's origin in the parent's frame, c that of the joint's own motion.
     """
     zero, p = m.zero[0], m.parent[i]
     vJ = joint_rate(m, i, w.rate)
@@ -97,7 +97,7 @@ def start_body(m: Mechanism, i: int, w: Workspace) -> None:
 
 @kernel
 def eliminate(m: Mechanism, i: int, w: Workspace) -> None:
-    """Take the freedoms of body i out of its inertia, one after the other, and hand the rest to the parent.
+    """Eliminate the DoF of body i from its inertia, one by one, and add the rest to the parent.
 
     w.u holds their joint forces before, and u / D after.
     """

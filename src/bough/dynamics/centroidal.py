@@ -34,7 +34,7 @@ from bough.types import Force, Rows, Vector, Workspace
 def centroidal_momentum_matrix(m: Mechanism, q: Rows, A: Rows, w: Workspace) -> None:
     """A (6, nv): A v is the momentum [linear, angular about the centre of mass], in the world's axes.
 
-    Column k is the momentum of the subtree of body i, as one rigid body, moving along freedom k.
+    Column k is the momentum of the subtree of body i, as one rigid body, moving along DoF k.
     """
     joint_motion(m, q, w.X)
     com = first_moment(m, inverse_mass(m), w)

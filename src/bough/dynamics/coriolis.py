@@ -45,7 +45,7 @@ from bough.types import Force, Motion, Rows, Scalar, Vector, Workspace
 
 @kernel
 def cross_force(v: Motion, f: Force) -> Force:
-    """v x* f: the rate of change of a force f carried along with v."""
+    """v x* f: the rate of change of a force f that moves with v."""
     w, l = angular(v), linear(v)
     return join(add3(cross(w, angular(f)), cross(l, linear(f))), cross(w, linear(f)))
 
@@ -78,7 +78,7 @@ def root_origin(m: Mechanism, i: int, w: Workspace) -> Vector:
 
 @kernel
 def place_all(m: Mechanism, q: Rows, w: Workspace) -> None:
-    """Placements of bodies in w.P, motions of freedoms at their roots' origins in w.S, inertias there in w.I."""
+    """Placements of bodies in w.P, motions of DoF at their roots' origins in w.S, inertias there in w.I."""
     joint_motion(m, q, w.X)
     for i in range(len(m.parent)):
         place_body(m, i, w)
@@ -91,7 +91,7 @@ def place_all(m: Mechanism, q: Rows, w: Workspace) -> None:
 
 @kernel
 def move_all(m: Mechanism, v: Rows, w: Workspace) -> None:
-    """Velocities of bodies in w.V, and rates of their freedoms' motions in w.Sdot."""
+    """Velocities of bodies in w.V, and rates of the motions of their DoF in w.Sdot."""
     zero = m.zero[0]
     for i in range(len(m.parent)):
         V = (zero, zero, zero, zero, zero, zero)
@@ -164,7 +164,7 @@ def coriolis_matrix(m: Mechanism, q: Rows, v: Rows, C: Rows, w: Workspace) -> No
 
 @kernel
 def couple(m: Mechanism, b: int, j: int, C: Rows, w: Workspace) -> None:
-    """Row and column j of C, which belongs to body b, as far as its ancestors."""
+    """Row and column j of C, of body b, up to its ancestors."""
     I, S = get10(w.I, b), get6(w.S, j)
     F1 = add6(rigid_times(I, get6(w.Sdot, j)), rate_times(b, S, w))
     F2 = rigid_times(I, S)

@@ -1,7 +1,7 @@
 """The derivatives of forward dynamics as one compiled function.
 
-Slopes and the factor of H are straight-line code. Columns, which take most operations and fall into few patterns, are
-treated in loops.
+Slopes and the factor of H are straight-line code. Columns, which have most operations and few patterns, are
+solved in loops.
 
 One configuration takes a product with H^-1, whose rows are vectors. A batch is vectorised over configurations: columns
 are solved by the factor, without what the tree makes zero. With too many patterns of columns, the rows of a batch are
@@ -29,7 +29,7 @@ from bough.dynamics.forward_by_factor import DofRows, dof_rows
 from bough.dynamics.forward_derivatives import FORCE_SLOPES, GATHER_COLUMN, SLOPES_AT, SPREAD_COLUMN, Support
 from bough.dynamics.parameters import Parameters
 
-LARGEST = 120_000  # nodes of a graph that are worth compiling
+LARGEST = 120_000  # most nodes of a graph to compile
 MOST_OPERATIONS = 20_000  # of all kinds of columns together
 FEW = 2  # entries that a column of a kind may lack
 Rows = tuple[int, ...]
@@ -65,8 +65,8 @@ def forward_derivatives_on_gpu(
 ) -> tuple[CompiledFunction, ...] | None:
     """Three functions: slopes of (q, v, qdd), the lower triangle of H^-1 at q, and the derivatives, of these two.
 
-    `inverse` is a routine for H^-1, and its constants. Several kernels take fewer registers each, and together half of
-    the time of one.
+    `inverse` is a routine for H^-1, and its constants. Several kernels need fewer registers each, and half of the
+    time of one.
     """
     model, n = parameters.model, parameters.model.nv
     programs = []
@@ -107,7 +107,7 @@ def slope_columns(program: Program, n: int) -> tuple[list[list[int]], SparseProd
 
 
 def solved_columns(program: Program, t: DofRows, results: tuple[Array, ...]) -> tuple[Program, RowPrograms] | None:
-    """The program with what its columns need, and how each is solved; None if there are too many kinds of them."""
+    """The program with the operands of its columns, and how each is solved; None if there are too many kinds."""
     n, zero = len(t.parent), program.graph.const(0.0)
     columns = [np.array(matrix).reshape(n, n).T for matrix in program.roots[:2]]
     kinds = _kinds({_not_zero(program, column) for matrix in columns for column in matrix.tolist()}, t)
@@ -135,7 +135,7 @@ def solved_columns(program: Program, t: DofRows, results: tuple[Array, ...]) -> 
         entries += [*own, *[zero] * (len(path) - len(own))]
     if sum(operations(p).total for p in programs.values()) > MOST_OPERATIONS:
         return None
-    ends = set((t.rows[1:] - 1).tolist())  # the diagonal of M holds D: its inverse is wanted
+    ends = set((t.rows[1:] - 1).tolist())  # the diagonal of M holds D: invert it
     factor = tuple(E[k] if k in ends else x for k, x in enumerate(M))
     outputs = (Array("entries", (len(entries),)), Array("factor", (len(factor),)))
     whole = replace(program, outputs=outputs, roots=(tuple(entries), factor))
@@ -143,8 +143,8 @@ def solved_columns(program: Program, t: DofRows, results: tuple[Array, ...]) -> 
 
 
 def _kinds(patterns: set[Rows], t: DofRows) -> dict[Rows, Rows]:
-    """For each pattern in the order of v the freedoms, depth-first, of a column that it is treated as: with those above
-    them, and with few more where another pattern has them."""
+    """For each pattern in the order of v the DoF, depth-first, of the column that replaces it: with those above them,
+    and with few more where another pattern has them."""
     found: dict[Rows, Rows] = {}
     for pattern in sorted(patterns, key=lambda p: (-len(p), p)):
         closed = {int(t.rank[r]) for r in pattern}
@@ -157,7 +157,7 @@ def _kinds(patterns: set[Rows], t: DofRows) -> dict[Rows, Rows]:
 
 
 def _paths(parent: Sequence[int]) -> list[Rows]:
-    """For each freedom the path from the root to the end of its run: the freedoms after it up to a branch or a tip."""
+    """For each DoF the path from the root to the end of its run: the DoF after it up to a branch or a leaf."""
     children: list[list[int]] = [[] for _ in parent]
     for i, up in enumerate(parent):
         if up >= 0:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class RunKeywords(TypedDict, total=False):
-    """How a function runs: over how many threads, and with which of the `inputs` that its `Dynamics` was made with."""
+    """Keywords of a call: threads, and values of the `inputs` of its `Dynamics`."""
 
     threads: int | None
     inertia: npt.ArrayLike
@@ -75,7 +75,7 @@ Forces: TypeAlias = Mapping[str, ArrayLike] | ArrayLike | None
 ForwardMethod: TypeAlias = Literal["auto", "aba", "crba"]
 
 
-OPTIONS = ("method", "frame", "reference", "forces")  # what a function may be asked for beside its arrays
+OPTIONS = ("method", "frame", "reference", "forces")  # of functions, beside their arrays
 
 
 @written_out
@@ -168,13 +168,13 @@ class Dynamics:
         return self._with_forces("inverse_dynamics", "auto", (q, v, qdd), forces, call)
 
     def bias_force(self, q: ArrayLike, v: ArrayLike, forces: Forces = None, **call: Unpack[CallKeywords]) -> RealArray:
-        """C (nv,): Coriolis, centrifugal and gravity terms, less what external forces do."""
+        """C (nv,): Coriolis, centrifugal and gravity terms, less external forces."""
         return self._with_forces("bias_force", "auto", (q, v), forces, call)
 
     def joint_forces(
         self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, forces: Forces = None, **call: Unpack[CallKeywords]
     ) -> RealArray:
-        """What each joint exerts on its body (joints, 6): [force, moment] at the body's origin, in the body's axes.
+        """The wrench of each joint on its body (joints, 6): [force, moment] at the body's origin, in the body's axes.
 
         The whole wrench that the joint transmits; `inverse_dynamics` is its part along the joint, and rotors.
         """
@@ -233,7 +233,7 @@ class Dynamics:
         return out if isinstance(out, Factor) else Factor(tree, "ltdl", packed, self._joint_of_freedom)
 
     def _factorize_shortcut(self, found: CompiledFunction) -> Callable[..., Factor]:
-        """`factorize`, with a shorter way for arrays that fit."""
+        """`factorize`, faster for arrays that fit."""
         method, tree, names = self._written("factorize"), self.model.dof_tree, self._joint_of_freedom
         known = self._library.parameters
         rows_of, defaults = known.shortcut(found, nothing), known.defaults_of_calls
@@ -250,9 +250,9 @@ class Dynamics:
         return self._plain("regressor", call)(q, v, qdd, **call)
 
     def packed_regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
-        """The rows of Y that are not zero, (pairs, 10): `bough.dynamics.regressor_pairs` says whose they are.
+        """The rows of Y that are not zero, (pairs, 10): `bough.dynamics.regressor_pairs` has their DoF and bodies.
 
-        A quarter of the numbers of Y, or fewer; in large batches memory decides.
+        A quarter of the numbers of Y, or fewer; large batches are limited by memory.
         """
         return self._plain("packed_regressor", call)(q, v, qdd, **call)
 
@@ -354,15 +354,15 @@ class Dynamics:
         return public_result("1", found, self.device)
 
     def momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
-        """Momentum (6,) = [linear, angular about the world's origin], in world axes; rotors are left out."""
+        """Momentum (6,) = [linear, angular about the world's origin], in world axes; rotors are omitted."""
         return self._plain("momentum", call)(q, v, **call)
 
     def centroidal_momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
-        """Momentum (6,) = [linear, angular about the centre of mass], in world axes; rotors are left out."""
+        """Momentum (6,) = [linear, angular about the centre of mass], in world axes; rotors are omitted."""
         return self._plain("centroidal_momentum", call)(q, v, **call)
 
     def centroidal_momentum_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
-        """A (6, nv): `centroidal_momentum` = A v; rotors are left out."""
+        """A (6, nv): `centroidal_momentum` = A v; rotors are omitted."""
         return self._plain("centroidal_momentum_matrix", call)(q, **call)
 
     def centroidal_momentum_drift(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
@@ -391,7 +391,7 @@ class Dynamics:
         return self._library.kinematics(frames, jacobians, reference, (q,) if v is None else (q, v), given)
 
     def fused(self, functions: Sequence[Any]) -> Callable[..., tuple[RealArray, ...]]:
-        """Several functions as one, compiled together: what they share is computed once.
+        """Several functions as one, compiled together: common subexpressions are computed once.
 
         Functions are named, or listed with options, as in `export_c`. The result takes the arrays that any of them
         takes, in the order in which they first occur, and returns a tuple of their results.
@@ -418,17 +418,17 @@ class Dynamics:
         threads: int | None = None,
         **parameters: Any,
     ) -> tuple[Any, npt.NDArray[np.int64]]:
-        """(result, status) of a function: no row of a batch raises for the others.
+        """(result, status) of a function: a bad row of a batch raises no error.
 
         `inputs` are its arrays; `forces`, `method`, `frame` and `reference` are given by name, where it takes them. The
-        status, (batch,), is 0 where all is well, 2 where an input is not finite (the result is NaN there) and 3 where
+        status, (batch,), is 0 for success, 2 where an input is not finite (the result is NaN there) and 3 where
         the result is not finite: the mechanism is singular there, a quaternion is zero, or the numbers are too large.
         """
         options = {name: parameters.pop(name) for name in OPTIONS if name in parameters}
         how = {"out": out, "threads": threads, **parameters}
         return self._library.with_status(function, inputs, options, **how)
 
-    # How they come to their code
+    # How methods find compiled code
 
     def _step(self, name: str, inputs: tuple[Any, ...], call: CallKeywords) -> tuple[RealArray, RealArray]:
         given = with_dt(table.FUNCTIONS[name].arguments, inputs)
@@ -439,7 +439,7 @@ class Dynamics:
         return found
 
     def _step_shortcut(self, name: str, function: CompiledFunction) -> Callable[..., Any]:
-        """A step that goes to compiled code at once where the arrays fit and dt is the number of the last step."""
+        """A step that runs compiled code directly if the arrays fit and dt is that of the last step."""
         method, last = self._written(name), {0.0: np.zeros(1)}
         make = self._library.parameters.shortcut(function, nothing)
 
@@ -457,21 +457,21 @@ class Dynamics:
         return step
 
     def _plain(self, name: str, call: CallKeywords) -> Callable[..., RealArray]:
-        """A function of the table, bound when it is first asked for; calls of the method with default options then go
-        to compiled code without a frame in between."""
+        """A function of the table, bound on first use; later calls of the method with default options run compiled
+        code without a Python frame."""
         if name not in self.__dict__:
             self.__dict__[name] = self._library.shortcut(name, self._written(name))
         return self._library.function(name, given=call).call
 
     def _written(self, name: str) -> Callable[..., Any]:
-        """The method as it is written: not what calls of it go to by now."""
+        """The method as written, not its compiled shortcut."""
         method = getattr(type(self), name)
         return MethodType(getattr(method, "__wrapped__", method), self)
 
     def _of_frame(
         self, name: str, frame: str, reference: Reference, inputs: tuple[ArrayLike, ...], call: CallKeywords
     ) -> RealArray:
-        """A function of a frame; calls with default options then go to compiled code without a frame in between."""
+        """A function of a frame; later calls with default options run compiled code without a Python frame."""
         if name not in self.__dict__:
             self.__dict__[name] = self._library.frame_shortcut(name, self._written(name))
         return self._library.call_of_frame(name, frame, reference, inputs, call)
@@ -491,7 +491,7 @@ class Dynamics:
 
 
 def _shortened(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that goes the short way once there is one: also where it was bound, say in a partial, before."""
+    """A method that takes its compiled shortcut once there is one, even if it was bound before."""
 
     @wraps(method)
     def call(self: Dynamics, *given: Any, **named: Any) -> Any:

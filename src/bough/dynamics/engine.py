@@ -33,8 +33,8 @@ def bind(
 ) -> CompiledFunction:
     """`routine` for `model` (and further groups of constants) as a function of arrays, compiled on first use.
 
-    `twins` marks the numbers of limbs that are alike. On the device "cuda" arrays are there already. Models whose graph
-    is too large are served by the general code. With `fold`, inertias are reduced to base parameters in traced code.
+    `twins` marks the numbers of identical limbs. On the device "cuda" arrays are on the GPU. Models whose graph is too
+    large run general code. With `fold`, inertias are reduced to base parameters in traced code.
     Errors call the function `name`. With BOUGH_INTERPRET=1 in the environment nothing is compiled.
     """
 
@@ -52,8 +52,8 @@ Candidates = Mapping[str, tuple[Routine, tuple[Any, ...]]]
 def cheapest(model: Model, candidates: Candidates, *, batch: bool) -> str:
     """The candidate (routine and further constants, which follow from the model) with the fewest operations.
 
-    In a batch all operations count, in a single call twins count once. The first if the model is large. The choice is
-    kept on disk: counting takes longer than loading code.
+    In a batch all operations count, in a single call those of identical limbs count once. The first if the model is
+    large. The choice is cached on disk: counting takes longer than loading code.
     """
     if not all(worth_tracing(routine, model.sizes) for routine, _ in candidates.values()):
         return next(iter(candidates))

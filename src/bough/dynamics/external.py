@@ -1,10 +1,9 @@
 """External forces: wrenches on frames, in the world's axes, as inputs of functions of the table.
 
-The recursions take them from the mechanism (`newton_euler.subtract_wrenches`), where there are none by default. Here a
-routine gets them as inputs: it runs on a mechanism with wrenches. A wrench is [force, moment] at the origin of its
-frame, in the world's axes. Wrenches come as one array, a row for each
-of the model's bodies, or by name, each an array of its own; either way they are inputs of the same compiled function
-as q, v and tau.
+The recursions read them from the mechanism (`newton_euler.subtract_wrenches`), where there are none by default. Here
+they are inputs of a routine. A wrench is [force, moment] at the origin of its frame, in the world's axes. Wrenches are
+one array, a row for each of the model's bodies, or by name an array each. Either way they are inputs of one compiled
+function, like q, v and tau.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from bough.joints import Mechanism
 from bough.model import Model, find_limbs, mark_limbs
 from bough.types import FloatArray, IntArray, Rows, Workspace
 
-LARGEST_COMPANY = 4  # twins of a pushed body that are pushed along with it: as many as lie side by side
+LARGEST_COMPANY = 4  # bodies of identical limbs that share a vector instruction with a loaded body
 
 
 class Points(NamedTuple):
-    """The origins of frames on bodies, and which of them lie on a body: those numbered order[first[i] : first[i + 1]].
+    """The origins of frames on bodies; those of body i are numbered order[first[i] : first[i + 1]].
 
-    Points of the world are in no body's list: it does not move.
+    Points of the world are in no body's list.
     """
 
     body: Rows  # (count,) kernel's number of the body, -1 = world
@@ -43,7 +42,7 @@ class Points(NamedTuple):
 
 
 class NamedPoints(NamedTuple):
-    """The same, and how the named wrenches go to them: the wrench at point k is the sum over j of share[k, j] x_j."""
+    """The same with shares of named wrenches: the wrench at point k is the sum over j of share[k, j] x_j."""
 
     body: Rows
     p: Rows
@@ -86,8 +85,8 @@ def points_on(model: Model, numbers: IntArray, offsets: FloatArray) -> Points:
 def named_points(model: Model, names: Sequence[str], *, in_company: bool) -> NamedPoints:
     """Points for named wrenches, one each.
 
-    In company, the twins of the bodies (see `find_limbs`) are pushed, too, with a share of zero: limbs stay alike, so
-    that code for one configuration can treat them side by side.
+    With `company`, the same bodies of identical limbs (see `find_limbs`) get points, too, with a share of zero: limbs
+    stay identical, so that code for one configuration is vectorised over them.
     """
     body, p, *_ = points_of(model, names)
     seats = [(int(i), tuple(x), j) for j, (i, x) in enumerate(zip(body, p, strict=True))]

@@ -1,7 +1,7 @@
-"""Derivatives of forward dynamics through the factor of H: dqdd/dq = -H^-1 dtau/dq, and likewise by v; H^-1 by tau.
+"""Derivatives of forward dynamics through the factor of H: dqdd/dq = -H^-1 dtau/dq, dqdd/dtau = H^-1.
 
 Carpentier & Mansard 2018. H, C and the derivatives of inverse dynamics come from the same sweeps (see
-`inverse_derivatives`), H^-1 is applied by its LTDL factor, and what is zero by the tree stays zero until then.
+`inverse_derivatives`), H^-1 is applied by its LTDL factor, and zeros of the tree stay zero until then.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def acceleration(m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, w: Works
 
 @kernel
 def joint_inertia(m: Mechanism, t: DofRows, i: int, l: int, w: Workspace) -> None:
-    """Row l of H as far as its ancestors into w.L, and its bias force taken from w.x."""
+    """Row l of H up to its ancestors into w.L; its bias force is subtracted from w.x."""
     f, a = rigid_times(get10(w.I, i), get6(w.S, l)), t.rank[m.v_index[l]]
     w.x[a, 0] = w.x[a, 0] - m.ratio[l] * dot6(get6(w.F, i), get6(w.S, l))
     w.L[t.rows[a + 1] - 1] = w.L[t.rows[a + 1] - 1] + m.ratio[l] * m.ratio[l] * m.armature[l]
@@ -130,7 +130,7 @@ def joint_inertia(m: Mechanism, t: DofRows, i: int, l: int, w: Workspace) -> Non
 
 
 class Support(NamedTuple):
-    """Where a column is not zero: with a freedom, those above it."""
+    """Rows where a column is not zero: with a DoF, those above it."""
 
     rows: Rows  # depth-first numbers, ascending
     zero: Rows  # (1,) the number 0

@@ -1,14 +1,14 @@
-"""Free flight in a step of first order: momentum that stays, whatever the spin (Simo & Wong 1991).
+"""Free flight in a step of first order conserves momentum, whatever the spin (Simo & Wong 1991).
 
-A joint that frees a body from the world (floating, planar, spherical) has velocities in axes that turn with the body. A
-plain step of them changes momentum that nothing acts on. Here a step works in the axes at its start, and turns its
+A joint that frees a body from the world (floating, planar, spherical) has velocities in axes that turn with the body. An
+Euler step of them changes the momentum of a free body. Here a step works in the axes at its start, and rotates its
 result into those at its end. With the composite inertia of all bodies at the base (mass, centre c, moment J there), the
 base alone would
 
-    turn by h w_m,  w_m = (w + w') / 2,  J w' = R' J w,  R = exp(h w_m)      which keeps momentum and energy,
-    have a centre of mass that goes straight on.
+    turn by h w_m,  w_m = (w + w') / 2,  J w' = R' J w,  R = exp(h w_m)      which conserves momentum and energy,
+    have a centre of mass that moves straight on.
 
-What this is beyond the plain step is a small force on the base, so that joints, stops and contacts act beside it.
+The difference to the Euler step is a small force on the base, so joints, stops and contacts act beside it.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ ITERATIONS = 3  # of w': each gains a factor of h |w|
 
 @kernel
 def is_free(m: Mechanism, i: int) -> int:
-    """Whether joint i frees its body from the world in several ways at once."""
+    """Whether joint i gives its body several DoF relative to the world."""
     return m.parent[i] < 0 and m.kind[i] > LAST_SCREW
 
 
 @kernel
 def composite_of_roots(m: Mechanism, w: Workspace) -> None:
-    """w.Ic from the joint motions in w.X; of free roots it is the inertia of all that hangs on them."""
+    """w.Ic from the joint motions in w.X; of free roots it is the inertia of the whole mechanism."""
     for i in range(len(m.parent)):
         put10(w.Ic, i, get10(m.inertia, i))
     for i in range(len(m.parent) - 1, -1, -1):
@@ -77,7 +77,7 @@ def has_free(m: Mechanism) -> int:
 
 @kernel
 def push_flight(m: Mechanism, q: Rows, v: Rows, h: Scalar, push: Rows, w: Workspace) -> None:
-    """Add to push (nv,) what keeps the momentum of free roots; w.flight is for `move_flight`."""
+    """Add to push (nv,) the force that conserves the momentum of free roots; w.flight is for `move_flight`."""
     if has_free(m) > 0:
         joint_motion(m, q, w.X)
         composite_of_roots(m, w)
@@ -151,12 +151,12 @@ def push_root(m: Mechanism, i: int, v: Rows, h: Scalar, push: Rows, w: Workspace
     R = quaternion_rotation(x, y, z, one, one)  # exp(h middle)
     if m.kind[i] != PLANAR:
         after = rotate(R, symmetric_times(inverse, rotate_back(R, spin)))
-    # in the axes of the start: the velocities of the base at the end, and where it goes
+    # in the axes of the start: the velocities of the base at the end, and its displacement
     arm = rotate(R, centre)
     of_centre = add3(speed, cross(turn, centre))
     linear_after = sub3(of_centre, cross(after, arm))
     path = sub3(of_centre, scale3(one / h, sub3(arm, centre)))
-    # less those of a plain step
+    # less those of an Euler step
     more_turn = sub3(sub3(after, turn), scale3(h, rate))
     curve = add3(cross(rate, centre), cross(turn, cross(turn, centre)))
     more_speed = add3(sub3(linear_after, speed), scale3(h, curve))
@@ -170,7 +170,7 @@ def push_root(m: Mechanism, i: int, v: Rows, h: Scalar, push: Rows, w: Workspace
 
 @kernel
 def bend(m: Mechanism, i: int, k: int, v: Rows, h: Scalar) -> Scalar:
-    """What degree of freedom k of a free root gains by having its axes stay: h w x l of the linear part."""
+    """The gain of degree of freedom k of a free root by fixed axes: h w x l of the linear part."""
     V, zero = joint_velocity(m, i, v), m.zero[0]
     return h * along(m, k, join((zero, zero, zero), cross(angular(V), linear(V))))
 

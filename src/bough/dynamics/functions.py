@@ -39,7 +39,7 @@ REFERENCE: Reference = "local_world_aligned"  # the default of every function th
 
 
 class Options(NamedTuple):
-    """What may be said beside the arrays."""
+    """Options beside the arrays."""
 
     method: str | None = None  # None or "auto": the first that serves the model
     frame: str | None = None
@@ -52,11 +52,11 @@ class Method:
 
     routine: Routine
     constants: Callable[[Model, Options], tuple[Any, ...]] = lambda model, options: ()
-    mimic: bool = True  # does it serve models with mimic joints?
-    folds: bool = True  # is it the same when masses are moved between bodies so that H and C stay as they are?
+    mimic: bool = True  # whether it serves models with mimic joints
+    folds: bool = True  # whether it depends on inertias through base parameters only, as H and C do
 
     def mechanism(self, model: Model) -> Mechanism:
-        """What traced code is made from."""
+        """The routine for traced code."""
         return model.grouped if self.folds else model.mechanism
 
 
@@ -208,7 +208,7 @@ def function(name: str) -> Function:
 
 
 def check_options(row: Function, given: Mapping[str, Any]) -> Options:
-    """The options as they are given to a row, each of them one that it takes."""
+    """The options for a row; others are refused."""
     for name in given:
         if name not in row.options:
             takes = ", ".join(row.options) or "none"

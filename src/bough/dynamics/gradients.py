@@ -93,7 +93,7 @@ def _from_tangent(inner: Arrays, arrays: Arrays, tools: Any) -> None:
 
 
 def _times(M: Any, x: Sequence[Any]) -> Any:
-    """M x, without what is zero."""
+    """M x, without the zeros of M."""
     found = np.full(len(M), 0.0, object)
     for r, row in enumerate(M):
         for a, b in zip(row, x, strict=True):
@@ -153,7 +153,7 @@ class Gradients:
         return {key: x for key, x in zip(arguments, found, strict=True) if key in chosen}
 
     def plan(self, request: Request, kind: str, wrt: Any, along: Any) -> Derivative:
-        """The derivative of this kind, compiled when it is first request for."""
+        """The derivative of this kind, compiled on first use."""
         row, options, _, frames = request
         names = tuple(x if x is None or isinstance(x, str) else tuple(x) for x in (wrt, along))
         key = (row.name, kind, *names, frames, *((k, str(x)) for k, x in options.items()))
@@ -177,7 +177,7 @@ class Gradients:
         return found
 
     def request(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Request:
-        """What is to be differentiated; forces are zero where they are only `named`."""
+        """The function to differentiate; forces are zero where they are only `named`."""
         row, parameters = self.row(name), self.parameters
         if len(inputs) != len(row.arguments):
             raise ShapeError(f"{row.name} takes {', '.join(row.arguments)}, got {len(inputs)} arrays")
@@ -236,7 +236,7 @@ def jacobians(forward: Derivative, reverse: Derivative, values: Given, threads: 
 
 
 def _directions(request: Request, along: Mapping[str, Any]) -> Given:
-    """The directions by the names of the compiled inputs; those of named wrenches are one array."""
+    """The directions under the names of the compiled inputs; those of named wrenches are one array."""
     found = {f"along_{name}": x for name, x in along.items()}
     if request.frames and "forces" in along:
         ways = along["forces"]
@@ -281,7 +281,7 @@ def _several(plan: Derivative, values: Given, threads: int | None) -> tuple[Real
 
 
 class Differentiable(Protocol):
-    """What has derivatives of its functions by name: `Dynamics` and `OperationalSpace` have the four methods below."""
+    """The base class of `Dynamics` and `OperationalSpace`: derivatives of functions by name."""
 
     _gradients: Gradients
 
@@ -337,7 +337,7 @@ def hvp(
     threads: int | None = None,
     **given: Any,
 ) -> dict[str, RealArray]:
-    """The rate of what `vjp` gives as inputs move along directions: a product with second derivatives.
+    """The rate of the gradient of `vjp` as inputs move along directions: a product with second derivatives.
 
     Of q, it is the rate of the gradient on the tangent space, as the configuration moves with that velocity.
     """

@@ -8,7 +8,7 @@ changes by W needs the further force I W + 2 B U, with
     2 B (u, .) = 2 (tr(N) u - N u, u x p),   N = integral of rdot r' dm = [w x] Sigma + l h',   p = m l + w x h
 
 where Sigma = tr(J) / 2 - J; the linear part of U has no effect. I, N, p and the forces F add up over subtrees, so that
-for each freedom l and the freedoms k of its body and of the bodies above
+for each DoF l and the DoF k of its body and of the bodies above
 
     dtau_l/dq_k = I S_l . R_k + 2 B' S_l . P_k        dtau_k/dq_l = S_k . (I R_l + 2 B P_l + S_l x* F)
     dtau_l/dv_k = I S_l . D_k + 2 B' S_l . S_k        dtau_k/dv_l = S_k . (I D_l + 2 B S_l)        H_kl = S_k . I S_l
@@ -85,7 +85,7 @@ def place_from_root(m: Mechanism, i: int, w: Workspace) -> None:
 
 @kernel
 def move_freedoms(m: Mechanism, i: int, w: Workspace) -> None:
-    """Velocity V and acceleration A of body i, less gravity, and S, P, R, D of its freedoms."""
+    """Velocity V and acceleration A of body i, less gravity, and S, P, R, D of its DoF."""
     zero, up = m.zero[0], m.parent[i]
     at = (zero, zero, zero)
     V0, A0 = join(at, at), join(at, at)
@@ -167,7 +167,7 @@ def added_moment(i: int, S: Motion, w: Workspace) -> Vector:
 
 @kernel
 def slopes(m: Mechanism, by_q: Rows, by_v: Rows, by_qdd: Rows, w: Workspace) -> None:
-    """All derivatives, freedom by freedom along its path."""
+    """All derivatives, DoF by DoF along the path of each."""
     for r in range(by_q.shape[0]):
         for c in range(by_q.shape[0]):
             by_q[r, c], by_v[r, c], by_qdd[r, c] = m.zero[0], m.zero[0], m.zero[0]
@@ -189,7 +189,7 @@ def slopes(m: Mechanism, by_q: Rows, by_v: Rows, by_qdd: Rows, w: Workspace) -> 
 
 @kernel
 def row_slopes(m: Mechanism, j: int, l: int, by_q: Rows, by_v: Rows, by_qdd: Rows, w: Workspace) -> None:
-    """Row l, in the columns of body j, which carries degree of freedom l or is its own body."""
+    """Row l, in the columns of body j, an ancestor of degree of freedom l or its own body."""
     r, f, n = m.v_index[l], get6(w.now, 0), get3(w.turned, 0)
     for k in range(m.dof[j], m.dof[j + 1]):
         c, both, S = m.v_index[k], m.ratio[k] * m.ratio[l], get6(w.S, k)

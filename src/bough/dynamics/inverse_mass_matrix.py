@@ -1,7 +1,7 @@
 """The inverse of the joint-space inertia matrix, without H (Carpentier 2018), one degree of freedom at a time.
 
 A unit torque at degree of freedom c leaves a force F_c on each body above it, and accelerates each of these bodies
-by a_c. By reciprocity the same F_k tells how k answers to the acceleration of a body above it, so an element of the
+by a_c. By reciprocity F_k is also the response of k to the acceleration of a body above it, so an element of the
 inverse costs one product F_k . a_c, taken at the body where the paths to k and c meet.
 """
 
@@ -16,18 +16,18 @@ from bough.types import Rows, Workspace
 
 # With M = H^-1, nu(i) the degrees of freedom in the subtree of body i, kappa(c) those on the path to c:
 #
-#   for body i from the tips to the roots:                             (eliminate)
-#       for freedom k of i, the last first:
+#   for body i from the leaves to the roots:                             (eliminate)
+#       for DoF k of i, the last first:
 #           U = IA_i S_k,  D = S_k' U,  W_k = U / D,  IA_i = IA_i - W_k U'
 #           M_kk = 1 / D,  F_k = W_k
 #           for c in nu(i), c > k:
 #               M_kc = - S_k' F_c / D,  F_c = F_c - W_k S_k' F_c
-#       the earlier freedoms of i are let go                           (free_together)
+#       release the earlier DoF of i                                   (free_together)
 #       IA_p += X' IA_i X and F_c = X' F_c for c in nu(i), p the parent of i
-#   for body i from the roots to the tips:                             (accelerate)
+#   for body i from the roots to the leaves:                             (accelerate)
 #       for c in nu(i), k between p and i:
 #           M_kc = M_kc - F_k(p)' a_c(p)
-#       a_c(i) = X a_c(p) + sum of S_k M_kc over the freedoms k of i
+#       a_c(i) = X a_c(p) + sum of S_k M_kc over the DoF k of i
 
 
 @kernel
@@ -54,13 +54,13 @@ def subtree_end(m: Mechanism, k: int, n: int) -> int:
 
 @kernel
 def place(m: Mechanism, c: int, i: int) -> int:
-    """Where the vector of degree of freedom c at body i, on its path, is kept."""
+    """The place of the vector of degree of freedom c at body i, on its path."""
     return int(m.rows[c] + m.depth[m.dof[i + 1] - 1])
 
 
 @kernel
 def eliminate(m: Mechanism, i: int, end: int, M: Rows, w: Workspace) -> None:
-    """Rows of M for the freedoms of body i while the body above stands still, and the forces on that body."""
+    """Rows of M for the DoF of body i while the body above is fixed, and the forces on that body."""
     IA = get21(w.IA, i)
     for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
         D, W, IA = split_freedom(m, k, IA)
@@ -84,7 +84,7 @@ def eliminate(m: Mechanism, i: int, end: int, M: Rows, w: Workspace) -> None:
 
 @kernel
 def free_together(m: Mechanism, i: int, end: int, M: Rows, w: Workspace) -> None:
-    """Rows of one body's freedoms were found with its earlier freedoms locked: let these move too."""
+    """Rows of a body's DoF were computed with its earlier DoF locked: release these."""
     for k in range(m.dof[i] + 1, m.dof[i + 1]):
         W, row = get6(w.W, k), m.v_index[k]
         for c in range(k, end):

@@ -1,15 +1,15 @@
 """Joint laws as data, and their solution in a step: damping, springs, servos, dry friction, stops, prescribed motion.
 
-`joint_laws` makes the record of a model; everything that steps time takes it. Within a step of h a joint obeys
+`joint_laws` makes the record of a model; all integrators take it. Within a step of h a joint obeys
 
     lower <= v' <= upper           the velocities that just reach its stops,
     |friction force| <= friction   against v', any such force where v' = 0.
 
 A joint is locked in a step if its velocity at the end is known: it reaches a stop, sticks, or has a prescribed motion.
-Locked joints move on their own with that velocity, and all others as if struck by that (an articulated-body pass).
-Which joints are locked is an active-set iteration (Hintermueller, Ito & Kunisch 2002): a locked joint whose reaction is
-not one that its law can give is released, a free one that passes its stop or turns against its friction is locked. The
-first guess is what the state shows: joints at rest stick, joints at a stop that move into it are locked.
+Locked joints move with that velocity, and an articulated-body pass gives the motion of all others.
+An active-set iteration finds the locked joints (Hintermueller, Ito & Kunisch 2002): a locked joint whose reaction
+violates its law is released, a free one that passes its stop or turns against its friction is locked. The first guess
+follows from the state: joints at rest stick, joints at a stop that move into it are locked.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from bough.types import FloatArray, Rows, Scalar, Workspace
 LOCK = 1e30  # kg m^2: the rotor inertia of a locked joint; its digits are never used
 AT_STOP = 1e-9  # rad or m: a joint that is no further from its stop is at it
 LOWER, UPPER = 1, 2  # bits of `stops`
-Effect: TypeAlias = Literal["damping", "springs", "friction", "limits", "closures"]  # what a caller may leave out
+Effect: TypeAlias = Literal["damping", "springs", "friction", "limits", "closures"]  # effects that a caller may ignore
 EFFECTS = get_args(Effect)
 
 
 class JointLaws(NamedTuple):
-    """What joints do by themselves: a row for each of the kernels' degrees of freedom."""
+    """Joint laws: a row for each of the kernels' degrees of freedom."""
 
     body: Rows  # (dofs,) whose degree of freedom it is
     single: Rows  # (dofs,) 1 for revolute and prismatic joints
@@ -71,7 +71,7 @@ class StepNumbers(NamedTuple):
 
 
 def check_effects(without: str | Iterable[str]) -> tuple[str, ...]:
-    """The effects that are left out, each of them one that joints have."""
+    """The effects to ignore; an unknown one is refused."""
     off = (without,) if isinstance(without, str) else tuple(without)
     for name in off:
         if name not in EFFECTS:
@@ -116,7 +116,7 @@ def joint_laws(
 
 
 def coordinate_limits(model: Model) -> tuple[np.ndarray, np.ndarray, FloatArray, FloatArray]:
-    """Degrees of freedom with a stop, ascending, where their coordinates lie in q, and both limits.
+    """Degrees of freedom with a stop, ascending, the places of their coordinates in q, and both limits.
 
     Joints that follow another one (mimic) have none of their own.
     """
@@ -143,7 +143,7 @@ with_rotors_and_gravity = _mechanism_with("with_rotors_and_gravity", armature="r
 
 @kernel
 def take_drives(tau: Rows, target: Rows, kp: Rows, kd: Rows, lead: Rows, w: Workspace) -> None:
-    """What drives the joints, for all parts of a step."""
+    """The drives of the joints, for all parts of a step."""
     for k in range(len(tau)):
         w.tau[k], w.target[k], w.kp[k], w.kd[k], w.lead[k] = tau[k], target[k], kp[k], kd[k], lead[k]
 
@@ -162,7 +162,7 @@ def servo(j: JointLaws, k: int, state: Rows, h: Scalar) -> Scalar:
 
 @kernel
 def forces_and_rotors(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, w: Workspace) -> None:
-    """w.push (nv,) and w.rotor (dofs,): all that acts on the joints, and their rotors with what is implicit in w.h."""
+    """w.push (nv,) and w.rotor (dofs,): all joint forces, and rotors with the terms that are implicit in w.h."""
     h = w.h[0]
     for a in range(len(v)):
         w.push[a] = w.tau[a]
@@ -183,7 +183,7 @@ def law_forces(
     m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows,
     force: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """tau with springs, damping and servos: what integrators take that are not implicit."""
+    """tau with springs, damping and servos, for explicit integrators."""
     w.h[0] = m.zero[0]
     take_drives(tau, target, kp, kd, tau, w)
     forces_and_rotors(m, j, c, q, v, w)
@@ -207,7 +207,7 @@ def highest_velocity(j: JointLaws, k: int, x: Scalar, h: Scalar) -> Scalar:
 
 @kernel
 def guess_locked(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, h: Scalar, w: Workspace) -> None:
-    """w.locked, w.end and w.rub of all degrees of freedom, as far as the state shows them."""
+    """w.locked, w.end and w.rub of all degrees of freedom, guessed from the state."""
     zero, one = m.zero[0], m.one[0]
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
@@ -229,7 +229,7 @@ def guess_locked(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, h
 
 @kernel
 def revise_locked(m: Mechanism, j: JointLaws, q: Rows, v: Rows, h: Scalar, w: Workspace) -> None:
-    """Lock what passes a stop or turns against its friction, release what its law cannot hold; after a pass."""
+    """After a pass, lock joints that pass a stop or turn against their friction; release those whose law is violated."""
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
             if j.stops[k] > 0 or j.rough[k] == 1:
@@ -243,7 +243,7 @@ def revise_joint(
     zero, one, f = m.zero[0], m.one[0], j.friction[k]
     rate, end, rub = v[m.v_index[k]], w.end[k], w.rub[k]
     free = rate + h * w.qdd[m.v_index[k]]
-    down, up = one - step(end), one - step(-end)  # which way a locked joint moves
+    down, up = one - step(end), one - step(-end)  # the direction in which a locked joint moves
     at_low, at_high, below, above, lowest, highest = zero, zero, zero, zero, zero, zero
     if j.stops[k] & LOWER:
         lowest = lowest_velocity(j, k, x, h)
@@ -257,7 +257,7 @@ def revise_joint(
     not_less = at_high + (one - at_high) * step(R + f - down * (f + f))
     stays = w.locked[k] * not_more * not_less
     slips = not_less * (f - up * (f + f)) - (one - not_less) * (f - down * (f + f))
-    # a free one: friction cannot turn it round, stops hold it
+    # a free one: friction cannot reverse it, stops bound it
     sticks = zero
     if j.rough[k] == 1:
         sticks = (one - step(-rub)) * step(free) + (one - step(rub)) * step(-free)

@@ -38,7 +38,7 @@ def word_of(option: str, given: Any) -> Any:
 
 
 def check_frames(frames: Any, jacobians: Any) -> None:
-    """Refuse what is no list of names where kinematics takes one; None stands for all frames."""
+    """Refuse an argument of kinematics that is not a list of names; None stands for all frames."""
     for what, names in (("frames", () if frames is None else frames), ("jacobians", jacobians)):
         if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(x, str) for x in names):
             hint = f"; write [{names!r}]" if isinstance(names, str) else ""
@@ -115,7 +115,7 @@ def with_dt(names: Sequence[str], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class Transposed:
-    """A function of three matrices (nv, nv), the first two of which it writes transposed: as they are meant."""
+    """A function of three matrices (nv, nv), of which compiled code writes the first two transposed."""
 
     def __init__(self, function: CompiledFunction, nv: int) -> None:
         self.function, self.nv = function, nv
@@ -136,7 +136,7 @@ class Transposed:
         return found if out is None else copied(self.function.name, found, out)
 
     def _block(self, inputs: tuple[Any, ...]) -> tuple[RealArray, ...] | None:
-        """Room for the matrices of a batch in one piece, which the allocator keeps; None where there is no batch."""
+        """One array for the matrices of a batch, which the allocator reuses; None without a batch."""
         q = inputs[0]
         if type(q) is not np.ndarray or q.ndim != 2:
             return None
@@ -180,10 +180,10 @@ Given = Any  # the keywords of a call, as a dict
 Derive = Callable[[Routine], Routine]
 
 NOTHING: Given = {}
-MANY = 150  # bodies: of more, most functions are served by general code
+MANY = 150  # bodies: larger models run general code for most functions
 MOST_NAMED = 56  # wrenches that come as arrays of their own; of more, which no function could take, one array is made
 
-# What a function needs beyond its inputs, named as the size of its largest array
+# The size of the largest array of a function, by name
 NEEDS = {
     "mass_matrix": ("packed", "the mass matrix"),
     "packed_mass_matrix": ("packed", "the packed mass matrix"),
@@ -192,7 +192,7 @@ NEEDS = {
 
 
 class Library:
-    """All functions of one model that have been asked for."""
+    """The compiled functions of one model, each made on first use."""
 
     def __init__(self, model: Model, general: bool, device: Device = CPU, parameters: Parameters | None = None) -> None:
         self.model, self.general, self.device = model, general, device
@@ -201,7 +201,7 @@ class Library:
         self._derivatives: CompiledFunction | Transposed | InKernels | None = None
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
         self._by_frame: dict[str, dict[Any, Any]] = defaultdict(dict)  # code for one configuration
-        self._served: dict[str, Any] = {}  # forces that native code serves, by function
+        self._served: dict[str, Any] = {}  # forces that native code takes, by function
 
     def function(self, name: str, method: str | None = None, given: Given = NOTHING) -> CompiledFunction:
         """A function that is not about a frame, without external forces, for a call with the keywords `given`."""
@@ -241,7 +241,7 @@ class Library:
         return result
 
     def frame_shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that does what `method` of a frame does, and goes to compiled code directly where it can."""
+        """`method` of a frame, which runs compiled code directly where possible."""
         row, known = function(name), self._by_frame[name]
         by_reference = "reference" in row.options
         makers = known.setdefault(REFERENCE, {}) if by_reference else known
@@ -249,7 +249,7 @@ class Library:
         return make_front(method, len(row.arguments), makers, None, references, parameters=parameters)
 
     def shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that does what `method` does, and goes to compiled code directly where it can."""
+        """`method`, which runs compiled code directly where possible."""
         found, row = self.function(name), function(name)
         return self.parameters.shortcut(found, method, "forces" if row.takes_forces else None)
 
@@ -308,7 +308,7 @@ class Library:
         return result, status
 
     def _with_forces(self, name: str, method: str | None, forces: Any) -> tuple[CompiledFunction, list[Any]]:
-        """The function that takes these forces, and what to give it after its other inputs."""
+        """The function that takes these forces, and its further inputs."""
         if forces is None or (isinstance(forces, Mapping) and not forces):
             return self.function(name, method), []
         if not isinstance(forces, Mapping):
@@ -318,7 +318,7 @@ class Library:
         return found, [stacked(name, forces, order)] if self._stacks(order) else given
 
     def _stacks(self, frames: Named) -> bool:
-        """Are the wrenches on these frames one array?"""
+        """Whether the wrenches on these frames are one array."""
         return self._stacked or len(frames) > MOST_NAMED
 
     def _with_names(self, name: str, method: str | None, order: Named) -> CompiledFunction:
@@ -371,7 +371,7 @@ class Library:
         return result
 
     def forward_derivatives(self, inputs: tuple[Any, ...], out: Any, how: Any) -> Any:
-        """dqdd/dq, dqdd/dv and dqdd/dtau by the way that is best here: see `derivatives`."""
+        """dqdd/dq, dqdd/dv and dqdd/dtau by the fastest way: see `derivatives`."""
         self.parameters.declared("forward_dynamics_derivatives", how)
         if self._derivatives is None:
             self._derivatives = self._quickest_derivatives()
@@ -481,7 +481,7 @@ class Library:
         derive: Derive | None = None,
         folds: bool = True,
     ) -> CompiledFunction:
-        """The routine, or what is derived of it, with parameters as inputs, for the model; errors call it `name`."""
+        """The routine, or its derivative, with parameters as inputs, for the model; errors call it `name`."""
         model = self.model
         groups = (model.mechanism, *constants)
         routine, found = self.parameters.constants(
@@ -492,7 +492,7 @@ class Library:
         return bind_arrays(derive(routine) if derive else routine, found.groups, model.sizes, **how)
 
     def _require(self, name: str, row: Function, method: str | None) -> None:
-        """Refuse what cannot fit before it is allocated."""
+        """Refuse arrays that do not fit into memory, before allocation."""
         nv = self.model.nv
         if name == "mass_matrix":
             require_memory(nv**2 * 8, f"the {nv} x {nv} mass matrix")

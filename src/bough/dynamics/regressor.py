@@ -1,7 +1,7 @@
 """The regressor of inverse dynamics: tau = Y pi, linear in the inertias pi (Atkeson, An & Hollerbach 1986).
 
-The force that body j needs is A_j pi_j, with A_j (6, 10) made of its accelerations in its own frame; freedom k on its
-path feels S_k' A_j. Columns are in the user's order: m, m c (3), xx xy yy xz yz zz, body by body.
+The force that accelerates body j is A_j pi_j, with A_j (6, 10) made of its accelerations in its own frame; its share in
+DoF k on its path is S_k' A_j. Columns are in the user's order: m, m c (3), xx xy yy xz yz zz, body by body.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bough.types import IntArray, Motion, Rows, Vector, Workspace
 
 @kernel
 def regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Rows, w: Workspace) -> None:
-    """Y (nv, 10 bodies) with tau = Y pi + armature qdd; zero where a freedom does not carry a body."""
+    """Y (nv, 10 bodies) with tau = Y pi + armature qdd; zero where a DoF does not move a body."""
     packed_regressor(m, s, q, v, qdd, w.packed, w)
     fill(Y, m.zero[0])
     e = 0
@@ -39,7 +39,7 @@ def regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Rows, w: W
 
 @kernel
 def packed_regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Rows, w: Workspace) -> None:
-    """Only the rows of Y (pairs, 10) that are not zero: body by body, the freedoms from it to its root."""
+    """Only the rows of Y (pairs, 10) that are not zero: body by body, the DoF from it to its root."""
     by_freedom(m, v, w.rate)
     by_freedom(m, qdd, w.effort)
     for i in range(len(m.parent)):
@@ -56,7 +56,7 @@ def packed_regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Row
 
 @kernel
 def body_rows(m: Mechanism, s: Seats, j: int, e: int, Y: Rows, w: Workspace) -> None:
-    """The rows of body j, from e on, for all freedoms on its path."""
+    """The rows of body j, from e on, for all DoF on its path."""
     b, R, p = s.body[j], get9(s.R, j), get3(s.p, j)
     u, alpha = get3(w.w, b), get3(w.alpha, b)
     a = rotate_back(R, add3(get3(w.a, b), point_acceleration(u, alpha, p)))
@@ -91,7 +91,7 @@ def regressor_row(S: Motion, u: Vector, alpha: Vector, a: Vector, y: Rows) -> No
 
 
 def regressor_pairs(model: Model) -> tuple[IntArray, IntArray]:
-    """(freedoms, bodies) of the rows of the packed regressor: Y[freedoms, bodies] = packed, Y (nv, bodies, 10)."""
+    """(dofs, bodies) of the rows of the packed regressor: Y[dofs, bodies] = packed, Y (nv, bodies, 10)."""
     m = model.mechanism
     freedoms, bodies = [], []
     for j, body in enumerate(body_frames(model)[0].tolist()):

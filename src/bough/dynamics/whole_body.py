@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 
 
 class Kinematics(NamedTuple):
-    """What `Dynamics.kinematics` gives. Arrays of a batch have a leading axis; without v the middle two are None."""
+    """Results of `Dynamics.kinematics`. Arrays of a batch have a leading axis; without v the middle two are None."""
 
     frames: tuple[str, ...]
     placements: Any  # (frames, 4, 4)
@@ -70,7 +70,7 @@ def origin_of(T: Rows) -> Vector:
 
 @kernel
 def put_jacobians(m: Mechanism, f: FrameSet, u: Wanted, T: Rows, J: Rows, w: Workspace) -> None:
-    """J (count, 6, nv) of the wanted frames, from the placements of bodies and frames."""
+    """J (count, 6, nv) of the frames, from the placements of bodies and frames."""
     for s in range(len(u.frame)):
         fill(J[s], m.zero[0])
         k = u.frame[s]
@@ -107,7 +107,7 @@ def moving_kinematics(
             A, at = get9(w.P, i), get3(f.p, k)
             x, y = at_point(A, at, get6(w.v, i)), at_point(A, at, get6(w.a, i))
             if reference == LOCAL_WORLD_ALIGNED:
-                # the origin moves through the field of spatial accelerations: + omega x velocity
+                # from spatial to classical acceleration: + omega x velocity
                 y = join(angular(y), add3(linear(y), cross(angular(x), linear(x))))
         x, y = referred(reference, R, p, x), referred(reference, R, p, y)
         for r in range(6):

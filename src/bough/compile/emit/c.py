@@ -1,7 +1,7 @@
 """Programs -> one C99 file and its header, with no dependency but math.h.
 
 No allocation, no globals, no branches: each program is one function of arrays, split into static pieces
-that a compiler digests quickly. Temporaries that outlive a piece rest in a local array.
+that compile quickly. Temporaries that outlive a piece are in a local array.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEMPORARIES = re.compile(r"n\d+|w|i")
 
 
 class Identifiers:
-    """Names that C takes: letters, digits and single underscores, each given out once, whatever the case."""
+    """Names that C takes: letters, digits and single underscores, each unique without regard to case."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -54,7 +54,7 @@ def identifier(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Any text on one line of ASCII that may stand in a comment."""
+    """Any text as one line of ASCII for a comment."""
     shown = text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + "..."
     return ascii(shown)
 

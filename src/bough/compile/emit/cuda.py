@@ -110,7 +110,7 @@ class PartialSum(NamedTuple):
 
 
 def arrangements(program: Callable[[], Program]) -> Callable[[int], Arrangement]:
-    """Arrangements of a program by the number of threads for a row, each made when it is first wanted.
+    """Arrangements of a program by the number of threads for a row, each made on first use.
 
     Several threads have twins side by side; for one thread, what makes them twins is folded.
     """
@@ -375,7 +375,7 @@ class _Kernel:
         return name
 
     def _sine_and_cosine(self, unit: Unit, op: int) -> None:
-        """Both at once: the other one is often wanted too, and costs little if it is not."""
+        """Both at once: the other one is often used too, and costs little."""
         angle = tuple(self.graph.a[i] for i in unit)
         key = (-1, *angle)
         if key not in self.names:

@@ -3,7 +3,7 @@
 Inputs are the entries of the sparse matrix B and the lower triangle of a symmetric matrix Z, in columns; results are
 the arrays of X = (Z B)', and Z itself, in rows. A thread has one row of Z in its registers and computes one entry of
 every row of X. A block has the entries of a few configurations in shared memory, where neighbouring threads read the
-same numbers and from where results leave in long runs.
+same numbers and from where results are written in long runs.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _sums(product: SparseProduct) -> Iterator[str]:
 
 
 def head(dtype: np.dtype) -> str:
-    """What kernels begin with, for one thread for a row."""
+    """The start of kernels with one thread a row."""
     real = {8: "double", 4: "float"}[np.dtype(dtype).itemsize]
     text = HEAD.replace("@REAL@", real).replace("@LANES@", "1").replace("@BLOCK@", "32")
     return text.replace("@ROWS@", "0").replace("@RESULTS@", "0").replace("@LISTED@", "0")

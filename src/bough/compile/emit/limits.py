@@ -1,4 +1,4 @@
-"""What a GPU has: registers, shared memory and multiprocessors, as the device itself says; no kernel assumes more."""
+"""The limits of a GPU: registers, shared memory and multiprocessors, as the device reports them."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ The module exports one function, the ABI of all compiled code in Bough:
 `arrays` are the C-contiguous inputs, then the outputs, each (batch, size). With W lanes, a step gathers W
 rows into columns in the workspace (of wide arrays the chunks do that, for what they use), runs the chunks
 on vectors, and scatters the outputs. With one
-lane the chunks read and write the user's rows themselves, and only sines and cosines use vectors. What is returned
-is 1 where all outputs were seen to be finite, and 0 where they were not, or not looked at.
+lane the chunks read and write the user's rows themselves, and only sines and cosines use vectors. It returns 1 if
+all outputs are known to be finite, and 0 if one is not, or was not checked.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class Emitter:
         self.arrays = (*program.inputs, *program.outputs)
         self.kept = frozenset(kept)
         self.plan = Plan(program, room_for_moves(program, kind, chunk), pack.lanes // kind.lanes, units)
-        self.moved = kind if kind.lanes > 1 else pack  # what is cleared, stored or looked at together
+        self.moved = kind if kind.lanes > 1 else pack  # cleared, stored or checked together
         self.window = self.moved.lanes
         outputs = enumerate(program.roots, len(program.inputs))
         self.cleared = [[] if k in self.kept else self._cleared_windows(roots) for k, roots in outputs]
         self.skipped = [{c for start in starts for c in range(start, start + self.window)} for starts in self.cleared]
-        # one row is looked at by whoever calls, unless much of it is zero
+        # the caller checks a single row, unless much of it is zero
         is_wide = all(x.size >= pack.lanes > 1 for x in program.outputs)
         self.looks = kind.lanes > 1 or (is_wide and any(self.cleared))
         self.plan.place_outputs(self.skipped)
@@ -86,7 +86,7 @@ class Emitter:
         self.columns = {k: self.plan.reserve(x.size) for k, x in enumerate(self.arrays) if self._has_columns(k)}
 
     def _has_columns(self, k: int) -> bool:
-        """Does a transposed copy of array k lie in the workspace?"""
+        """Whether a transposed copy of array k lies in the workspace."""
         return self.kind.lanes > 1 and k not in self.rowwise and k not in self.kept
 
     def modules(self, parts: int) -> Iterator[str]:
@@ -108,7 +108,7 @@ class Emitter:
         yield "\n".join([*whole, self._entry_function()])
 
     def _functions(self) -> list[str]:
-        """What chunks may call."""
+        """Functions that chunks call."""
         found = square_roots(self.plan, self.kind)
         if any(self.program.graph.op[i] == ATAN for i in self.plan.live):
             found.append(atan_function(self.kind))
@@ -175,7 +175,7 @@ class Emitter:
         return "\n".join([*tables, head, b.text(), "}"])
 
     def _clear_padding(self, b: Instructions) -> None:
-        """Moderate numbers for angles that only fill up a group, and for columns that are moved with those beside."""
+        """Moderate numbers for angles that pad a group, and for columns that are moved with their neighbours."""
         padding = [
             c
             for stage in self.plan.stages
@@ -203,7 +203,7 @@ class Emitter:
         return []
 
     def _sum_of_row(self, b: Instructions) -> str:
-        """%sum and all that was stored but zeros. Additions wait for one another: four go side by side."""
+        """%sum and all stored numbers but zeros, in four sums that do not wait for each other."""
         pack, sums = self.pack, ["%sum", *["zeroinitializer"] * 3]
         for k, skipped in enumerate(self.skipped if self.looks else (), len(self.program.inputs)):
             for start in covering_windows(self.arrays[k].size, pack.lanes, skipped):
@@ -235,7 +235,7 @@ class Emitter:
         return self._call_mover(b, name, k, covering_windows(size, lanes, skipped))
 
     def _call_mover(self, b: Instructions, name: str, k: int, starts: list[int]) -> tuple[str, str]:
-        """What the call returns, and the table that it refers to."""
+        """The return value, and the table that it refers to."""
         if not starts:
             return "zeroinitializer", ""
         place = f"ptr %a{k}, ptr %x{k}, i64 {self.arrays[k].size}, i64 %row, i64 %last"

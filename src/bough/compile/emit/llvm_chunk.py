@@ -45,7 +45,7 @@ def room_for_moves(program: Program, kind: Kind, chunk: int) -> int:
 
 
 def rowwise_inputs(plan: Plan, kind: Kind) -> frozenset[int]:
-    """Wide arrays whose columns are read by hardly more than one chunk each: chunks take them from the rows."""
+    """Wide arrays whose columns hardly more than one chunk reads: chunks take them from the rows."""
     if kind.lanes < LEAST_LANES:
         return frozenset()
     graph, inputs = plan.program.graph, plan.program.inputs
@@ -80,7 +80,7 @@ class Chunk:
         self.lanes: dict[int, tuple[Unit, int]] = {}  # where the nodes of larger units are found
 
     def compute(self, unit: Unit) -> None:
-        """Evaluate a unit, and store what is wanted of it."""
+        """Evaluate a unit, and store its results that are used elsewhere."""
         op, T = self.graph.op[unit[0]], unit_kind(self.kind, unit)
         x = self._value(tuple(self.graph.a[i] for i in unit))
         if op == SQRT:
@@ -104,7 +104,7 @@ class Chunk:
             self.store(i)
 
     def store(self, i: int) -> None:
-        """Store node i to where it is wanted as a single number."""
+        """Store node i where it is used as a scalar."""
         for place in self.plan.targets.get(i, ()):
             # else the compiler's search for stores to merge takes longer than all the rest
             volatile = "volatile " if place.array >= 0 else ""
@@ -114,7 +114,7 @@ class Chunk:
         return self.b(pointer(self.kind, place))
 
     def _value(self, unit: Unit) -> str:
-        """The name of nodes side by side; constants are literals, strangers to the chunk are loaded once."""
+        """The name of nodes side by side; constants are literals, nodes of other chunks are loaded once."""
         if unit not in self.names:
             self.names[unit] = self._single(unit[0]) if len(unit) == 1 else self._vector(unit)
         return self.names[unit]
@@ -165,7 +165,7 @@ class Chunk:
         return self.lanes.get(i) or self.plan.shelved.get(i) or ((), 0)
 
     def _is_row(self, unit: Unit) -> bool:
-        """Do the nodes lie in memory one after the other?"""
+        """Whether the nodes are contiguous in memory."""
         if any(i in self.computed or i not in self.plan.source for i in unit):
             return False
         places = [self.plan.source[i] for i in unit]

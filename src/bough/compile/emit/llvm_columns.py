@@ -1,7 +1,7 @@
-"""A program whose outputs stay in the lanes, and after it short programs of them, each for a row of a result.
+"""A program whose outputs stay in SIMD lanes, followed by short programs, each for a row of a result.
 
-Where a result has many rows that are made in the same few ways, straight-line code for all of them would be long, and
-run once for every few configurations; here each way is code of its own, which stays near with the numbers it reads.
+If a result has many rows of a few kinds, straight-line code for all of them would be long, and run once for every few
+configurations. Here each kind has its own code, which stays in the cache with its operands.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PARAMETERS = ", ".join(f"ptr noalias %{name}" for name in ("m", "x0", "x1", "x2"
 
 
 class ResultRow(NamedTuple):
-    """A row of a result: which programs make it, one after another, from the numbers from `first` on; where it lies."""
+    """A row of a result: the programs that compute it in turn, from the numbers from `first` on, and its place."""
 
     programs: tuple[int, ...]
     first: int
@@ -33,7 +33,7 @@ class ResultRow(NamedTuple):
 
 @dataclass(frozen=True)
 class RowPrograms:
-    """Programs (some of the first output or what the one before gives, all of the second), and the rows they make."""
+    """Programs (each of a part of the first output or the result before, and all of the second), and their rows."""
 
     programs: tuple[Program, ...]
     rows: tuple[ResultRow, ...]
@@ -45,13 +45,13 @@ class RowPrograms:
 
     @property
     def runs(self) -> list[tuple[tuple[int, ...], list[ResultRow]]]:
-        """Rows that are made in the same way and follow each other in memory, so that what comes next is fetched."""
+        """Rows of one kind that are contiguous in memory, so that the next one is prefetched."""
         ordered = sorted(self.rows, key=lambda row: (row.result, row.row))
         return [(programs, list(rows)) for programs, rows in groupby(ordered, lambda row: row.programs)]
 
 
 def emit(program: Program, after: RowPrograms, dtype: np.dtype, lanes: int, text: str) -> str:
-    """The module: `text` is that of the program with outputs in columns. One without its entry stays what it is."""
+    """The module: `text` is that of the program with outputs in columns. One without its entry is unchanged."""
     if f"@{llvm.ENTRY}(" not in text:
         return text
     return _Writer(program, after, Kind.of(dtype, lanes)).module(text)
@@ -60,8 +60,8 @@ def emit(program: Program, after: RowPrograms, dtype: np.dtype, lanes: int, text
 class _Writer:
     """The functions of one module.
 
-    @row<k> makes a row of a result in lanes, and meanwhile brings the row before to where it belongs: transposing keeps
-    other units busy than arithmetic does.
+    @row<k> computes a row of a result in lanes, and meanwhile transposes the row before to its place: that uses other
+    execution units than arithmetic.
     """
 
     def __init__(self, program: Program, after: RowPrograms, kind: Kind) -> None:

@@ -3,13 +3,13 @@
 Lane l of a step works on one row. `@gather` turns W rows into columns of W lanes, `@scatter` turns
 columns back into rows: blocks of W x W numbers ("windows", named by their first column) are loaded row by
 row and transposed in registers. Windows may overlap, so any width of at least W needs no remainder.
-Arrays narrower than W go number by number. Lanes past the batch repeat its last row: nothing outside the
+Arrays narrower than W are copied number by number. Lanes past the batch repeat its last row: nothing outside the
 arrays is read, and they store what the last row stores anyway.
 
-What is scattered is added up on the way: a sum that is finite says that every number is.
+Scattered numbers are summed: if the sum is finite, all of them are.
 
 Wide arrays of which a chunk reads a part are not gathered at all: chunks load and transpose what they use
-(`columns_of_rows`), between their arithmetic, which leaves the units for that idle.
+(`columns_of_rows`) between arithmetic, which leaves the load units idle.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def covering_windows(size: int, lanes: int, skipped: Collection[int] = ()) -> li
 def columns_of_rows(b: Instructions, kind: Kind, rows: Sequence[str], start: int, size: int) -> list[str]:
     """W / 2 columns from `start` of the W rows at these addresses, as vectors: half a window, with a round less.
 
-    Two rows are loaded into one register, and its halves transposed side by side. What the step after
-    the next will read is asked for meanwhile, into the second cache: the first is full of what is being worked on.
+    Two rows are loaded into one register, and its halves transposed side by side. The rows of
+    the step after the next are prefetched into the second-level cache: the first is full.
     """
     W, n = kind.lanes, kind.lanes // 2
     half, both = Kind(kind.scalar, n), ", ".join(f"i32 {p}" for p in range(W))
@@ -129,7 +129,7 @@ def _loop(name: str, body: Body, kind: Kind) -> str:
 
 
 def total(b: Instructions, kind: Kind, columns: Sequence[str]) -> str:
-    """The sum of vectors, one after another: it needs one register, and there is other work meanwhile."""
+    """The sum of vectors, one after another: it needs one register, and other instructions hide its latency."""
     return reduce(lambda x, y: b(f"fadd {kind.type} {x}, {y}"), columns or ["zeroinitializer"])
 
 

@@ -1,7 +1,7 @@
 """A program, and after it a product with a sparse matrix, as one module of LLVM IR.
 
-The two outputs of the program are the entries of a sparse matrix B and a square matrix Z; what leaves the module in the
-place of the first is X = (Z' B)', a row for each column of B, in one array or cut into several. Straight-line code
+The two outputs of the program are the entries of a sparse matrix B and a square matrix Z; the module returns instead of
+the first X = (Z' B)', a row for each column of B, in one array or cut into several. Straight-line code
 would be as long as the product; here a copy of Z lies in whole vectors, columns of B that have the same pattern are
 treated together, their sums stay in registers, and only the patterns are tables.
 """
@@ -19,7 +19,7 @@ from bough.compile.emit import llvm
 from bough.compile.graph.program import Program
 from bough.compile.ir import Instructions, Kind
 
-SUMS = 24  # vectors of sums that are held in registers at once
+SUMS = 24  # vectors of sums in registers at once
 TOGETHER = 4  # columns
 
 
@@ -67,7 +67,7 @@ class SparseProduct:
 def emit(program: Program, product: SparseProduct, dtype: np.dtype, lanes: int, text: str, width: int) -> str:
     """The module: `text` is that of the program, `lanes` the number of its rows side by side.
 
-    A module of the program without its entry stays what it is.
+    A module of the program without its entry is unchanged.
     """
     if f"@{llvm.ENTRY}(" not in text:
         return text
@@ -198,7 +198,7 @@ class _Writer:
         return b(f"shufflevector {kind.type} {one}, {kind.type} undef, <{kind.lanes} x i32> zeroinitializer")
 
     def _mask(self, k: int) -> str:
-        """Which lanes of vector k of a row are part of it; empty if all are."""
+        """The lanes of vector k that belong to the row; empty if all do."""
         left = self.product.n - k * self.kind.lanes
         if left >= self.kind.lanes:
             return ""
@@ -222,7 +222,7 @@ class _Writer:
 
 
 def _entry(program: Program, product: SparseProduct, kind: Kind, rows: int, after: tuple[list[int], int]) -> str:
-    """Some rows of the program at a time, then their products while they are near."""
+    """Some rows of the program at a time, then their products while they are in the cache."""
     b, count, arrays = Instructions(), len(program.inputs), product.arrays
     sizes = [x.size for x in program.inputs] + [product.height * product.n] * arrays + [program.outputs[-1].size]
     inner = [*range(count), len(sizes) - 1]  # arrays that the program takes, the entries before the last

@@ -1,10 +1,10 @@
-"""How a straight-line program is laid out as code: stages, chunks, and where every value rests.
+"""The layout of a straight-line program as code: stages, chunks, and the place of every value.
 
-The code computes units: single nodes, or several nodes side by side (see `twins`), which rest side by side, too.
+The code computes units: single nodes, or several nodes side by side (see `twins`), which are stored side by side, too.
 
 Sines and cosines are evaluated many at a time, so the operations are cut into stages at those points;
 stages are cut into chunks, which become functions of their own, because a compiler's time grows faster than
-the length of a function. A value that outlives its chunk rests in a slot of a workspace.
+the length of a function. A value that outlives its chunk is stored in a slot of a workspace.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Plan:
                     self._store(r, Place(len(self.program.inputs) + k, offset))
 
     def reserve(self, count: int, alignment: int = 1) -> int:
-        """Room for `count` more elements of the workspace; returns the first, a multiple of `alignment`."""
+        """Reserve `count` more elements of the workspace; returns the first, a multiple of `alignment`."""
         first = -(-self.size // alignment) * alignment
         self.size = first + count
         return first
@@ -140,7 +140,7 @@ class Plan:
 def _levels(program: Program, units: Sequence[Unit]) -> list[tuple[list[Unit], list[int]]]:
     """(operations, angles) of each stage, in evaluation order.
 
-    Stage s holds what the angles with s sines or cosines behind them need; all the rest is in the last one.
+    Stage s holds the operands of angles that depend on s sines or cosines; all the rest is in the last one.
     """
     graph = program.graph
     op, a, b = graph.op, graph.a, graph.b

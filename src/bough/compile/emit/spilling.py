@@ -3,8 +3,8 @@
 A thread of a GPU has 255 registers, and what the compiler spills goes to local memory, which all threads together
 overflow. Shared memory holds as much again for each thread. Where too many values are live, the one with the farthest
 next use is spilled. It is stored once, for no value ever changes, and reloaded before that use. Without a free slot the
-compiler decides. What a loop reads is live to its end, as the next turn reads it again, and what is reloaded in a loop
-is known there alone.
+compiler decides. Operands of a loop are live to its end, as the next turn reads them again, and a value that is
+reloaded in a loop is in its register only there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 NAME = re.compile(r"\bt\d+[sc]?\b")
 DEFINITION = re.compile(r"^(?:const )?Real (t\d+)(?:(s), t\d+(c))?\b")
 SOON = 24  # lines: a value that is used within so many stays in its register
-LOOP, END_OF_LOOP = "REPEAT", "}"  # what the lines around a loop begin with
+LOOP, END_OF_LOOP = "REPEAT", "}"  # how the lines around a loop begin
 
 
 def defined_by(line: str) -> list[str]:

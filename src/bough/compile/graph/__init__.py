@@ -1,5 +1,5 @@
-"""Straight-line programs: expressions, passes over them, twins and derivatives.
+"""Straight-line programs: expressions, passes over them, identical parts and derivatives.
 
-Belongs here: what turns one graph into another. Does not belong here: text for a compiler (`emit`), machine
+Belongs here: transformations of graphs. Does not belong here: text for a compiler (`emit`), machine
 code (`run`).
 """

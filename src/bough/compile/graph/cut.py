@@ -1,7 +1,7 @@
-"""A long program as two, one after the other: what the second needs of the first goes through memory.
+"""Cut a long program into two, one after the other: values that the second needs go through memory.
 
-The cut is where few values wait. Two short kernels take less time than a long one, which overflows the instruction
-cache and the registers of a GPU, and each is computed by as many threads as suit it.
+The cut is where few values are live. Two short kernels take less time than a long one, which overflows the instruction
+cache and the registers of a GPU, and each runs with its own number of threads.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def cut(program: Program) -> Halves:
 
 
 def _place(graph: Graph, order: list[int], program: Program) -> int:
-    """How many operations come before the cut: the most, where about the fewest values wait."""
+    """How many operations come before the cut: the most, where about the fewest values are live."""
     last = {x: k for k, i in enumerate(order) for x in operands(graph, i)}
     last |= dict.fromkeys(program.flat_roots(), len(order))
     ends = [0] * (len(order) + 1)

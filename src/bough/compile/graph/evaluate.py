@@ -1,4 +1,4 @@
-"""A program on the numbers of someone else: anything that adds, multiplies and knows a few functions."""
+"""Evaluate a program on numbers of other libraries: types with arithmetic and a few functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARITHMETIC: dict[int, Callable[..., Any]] = {
 
 
 class Vectors(NamedTuple):
-    """How a library that is slow with single numbers takes many: put them into a vector, take it apart."""
+    """Vectors of a library that is slow with single numbers: pack numbers, and unpack them."""
 
     join: Callable[[list[Any]], Any]
     split: Callable[[Any], Sequence[Any]]
@@ -34,7 +34,7 @@ def evaluate(
 ) -> list[list[Any]]:
     """The numbers of each output, row-major, from those of each input; `functions` has those of `expr.FUNCTIONS`.
 
-    With `vectors`, equal operations that do not wait for one another are done at once.
+    With `vectors`, equal operations that are independent are one vector operation.
     """
     program = twins.settle(program) if program.parameters else program
     graph = program.graph
@@ -58,7 +58,7 @@ def evaluate(
 
 
 def _at_once(graph: Graph, live: Iterable[int]) -> list[tuple[int, list[int]]]:
-    """Operations with the nodes that may have them at once, in an order in which none comes too early."""
+    """Operations with the nodes that share one vector operation, in an order of evaluation."""
     level: dict[int, int] = {}
     found: dict[tuple[int, int], list[int]] = {}
     for i in live:

@@ -16,7 +16,7 @@ CONST, INPUT, ADD, SUB, MUL, DIV, NEG, SQRT, SIN, COS, ATAN, STEP = range(12)
 OP_NAMES = ("const", "input", "add", "sub", "mul", "div", "neg", "sqrt", "sin", "cos", "atan", "step")
 UNARY = frozenset((NEG, SQRT, SIN, COS, ATAN, STEP))
 BINARY = frozenset((ADD, SUB, MUL, DIV))
-# What is neither arithmetic nor a sign: the meaning of each on floats
+# Functions beside arithmetic, by their meaning on floats
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,
     "sin": math.sin,

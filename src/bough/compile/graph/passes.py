@@ -85,10 +85,10 @@ BY_FIRST = frozenset((DIV, NEG, SQRT, SIN, COS))
 
 
 def unchecked_inputs(program: Program) -> frozenset[int]:
-    """The input arrays that need no check: where one of their numbers is not finite, neither is some output.
+    """The input arrays that need no check: if one of their numbers is not finite, some output is not finite either.
 
-    Sums, differences, products, square roots, sines and cosines of what is not finite are not finite, and neither is a
-    quotient of it; only what divides by an infinity may come out finite. The program must be without parameters.
+    Sums, differences, products, quotients, square roots, sines and cosines of numbers that are not finite are not
+    finite; only a division by infinity may be finite. The program must be without parameters.
     """
     graph = program.graph
     op, a, b = graph.op, graph.a, graph.b

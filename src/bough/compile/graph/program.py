@@ -10,12 +10,12 @@ from typing import NamedTuple
 from bough.compile.graph.expr import ADD, ATAN, COS, DIV, MUL, OP_NAMES, SIN, SQRT, STEP, SUB, Graph
 
 One = tuple[int, int]  # a part: its kind, and its number among those of its kind in one carrier
-Part = tuple[tuple[One, ...], ...]  # a part or a pair of parts, a part of that part, ...; () is what has no twin
+Part = tuple[tuple[One, ...], ...]  # a part or a pair of parts, a part of that part, ...; () belongs to no part
 Unit = tuple[int, ...]  # nodes that are computed side by side
 
 
 class Mark(NamedTuple):
-    """Where a number belongs: twins have the same place in different parts (see `twins`)."""
+    """The part of a number and its place there, which identical parts share (see `twins`)."""
 
     part: Part
     place: Hashable
@@ -83,7 +83,7 @@ class OperationCount:
 
 
 def count(graph: Graph, roots: Sequence[int]) -> OperationCount:
-    """Operations needed for `roots`; a sine and a cosine of one angle count once together."""
+    """Operations that `roots` need; a sine and a cosine of one angle count once together."""
     tally = [0] * len(OP_NAMES)
     angles = set()
     for i in graph.live(roots):

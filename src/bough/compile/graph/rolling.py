@@ -1,10 +1,10 @@
-"""Turns of a loop that a trace has written out, as a loop again.
+"""Loop rerolling: turns of a loop that a trace has unrolled become a loop again.
 
-A kernel that sweeps four times traces to four equal runs of operations, each reading what the one before has left. As
-one loop they take a fraction of the text: of the time to compile it, and of the instruction cache of a GPU. The trace
-remembers where turns begin (`scalar.turn`). They are alike where each operation has its counterpart in the next turn,
-with operands that are the same values of before all turns, or counterparts in their turn. What the first turn reads in
-place of results of the one before it starts the loop; a first turn that is different is left as it is.
+A kernel that sweeps four times traces to four equal runs of operations, each reading the results of the one before.
+As a loop they take a fraction of the compile time, and of the instruction cache of a GPU. The trace records where turns
+begin (`scalar.turn`). Turns are equal if each operation has its counterpart in the next turn, with operands that are
+either values from before all turns or counterparts, too. The operands of the first turn initialise the loop; a first
+turn that differs stays outside.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def roll(graph: Graph, order: Sequence[Unit], roots: Sequence[int]) -> list[Unit
 
 
 class _Table:
-    """Units by their numbers: what they do, and where what they read is."""
+    """Units by their numbers: operations, and places of operands."""
 
     def __init__(self, graph: Graph, order: Sequence[Unit], roots: Sequence[int]) -> None:
         width = max(map(len, order))
@@ -80,7 +80,7 @@ class _Table:
         self.results = np.unique(self.unit[[r for r in roots if graph.op[r] >= ADD]])
 
     def is_loop(self, begin: int, period: int, count: int) -> bool:
-        """Whether runs are alike, and results of each are read in it and the next alone, of the last two also later."""
+        """Whether runs are equal, and results are read in the same run or the next, of the last two runs also later."""
         last, after = begin + (count - 1) * period, begin + count * period
         if ((self.results >= begin) & (self.results < last)).any():
             return False
@@ -109,7 +109,7 @@ class _Table:
         return Loop(self.order[begin:after], period, self._start(begin, period), kept, former)
 
     def _start(self, begin: int, period: int) -> dict[tuple[int, int], int]:
-        """What the first run reads where the second one reads results of the first."""
+        """Operands of the first run where the second one reads results of the first."""
         x, y = self.read[begin : begin + period], self.read[begin + period : begin + 2 * period]
         to = self.unit[y]
         here = (to >= begin) & (to < begin + period)

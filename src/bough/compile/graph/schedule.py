@@ -10,10 +10,10 @@ from bough.compile.graph.program import Program
 
 
 def schedule(program: Program) -> Program:
-    """The program in the order of `late_order`, or as it is where that would not lower the peak of live values.
+    """The program in the order of `late_order` if that lowers the peak of live values, else as it is.
 
-    A kernel's own order is usually good, and has turns of loops one after the other; the order in which derivatives are
-    made is not.
+    A kernel's own order is usually good, and has the turns of loops one after the other; the order of derivatives is
+    not.
     """
     graph = program.graph
     if len({*graph.turns}) > 2:
@@ -30,7 +30,7 @@ def optimise(program: Program) -> Program:
 
 
 def tidied(program: Program) -> Program:
-    """All passes but the last, for those who find an order themselves."""
+    """All passes but the last, for callers with an order of their own."""
     return share_reciprocals(drop_dead_code(program))
 
 
@@ -52,10 +52,10 @@ def peak_live(program: Program, order: list[int]) -> int:
 
 
 def late_order(program: Program) -> list[int]:
-    """Every operation as late as it is good: list scheduling from the end.
+    """List scheduling from the end: operations are placed late, for short live ranges.
 
-    Going backwards, an operation may be placed when all its users are. Of these the one is taken that
-    leaves the fewest values live above it (its own value is no longer, its operands are), the latest first.
+    Going backwards, an operation may be placed when all its users are. The choice is the one that leaves the fewest
+    values live above it (its own value is not, its operands are), the latest first.
     """
     graph = program.graph
     live = graph.live(program.flat_roots())

@@ -1,9 +1,8 @@
-"""Twins as lanes of vectors: equal operations in parts that are alike, done by one instruction.
+"""Vectorise one evaluation over identical parts: isomorphic operations become one vector instruction.
 
-Where the data have parts that are alike, the graph of one evaluation holds the same operations several times, on other
-numbers. Numbers that belong to a part are marked on entry, with the part and the place within it; from the marks
-follows, for every node, in which part it lies and which nodes of the other parts are its twins. Twins do not depend
-on each other, so they can be computed side by side.
+The graph of data with identical parts has the same operations several times, on other numbers: isomorphic nodes,
+here "twins". Inputs are marked with their part and their place in it. The marks give the part of every node and its
+twins in the other parts. Twins do not depend on each other, so they are computed side by side.
 """
 
 from __future__ import annotations
@@ -60,13 +59,13 @@ def settle(program: Program) -> Program:
         elif op[i] >= ADD and op[x] == CONST and (y < 0 or op[y] == CONST):
             a, b = (folded.const(graph.value[k]) if k >= 0 else -1 for k in (x, y))
             result = folded.apply(op[i], a, b)
-            if folded.op[result] == CONST:  # else a division by zero, left to the code
+            if folded.op[result] == CONST:  # else a division by zero, which the compiled code makes
                 op[i], graph.value[i] = CONST, folded.value[result]
     return replace(program, graph=graph, parameters=(), marks={})
 
 
 def cost(program: Program, order: Sequence[Unit]) -> int:
-    """Roughly the number of instructions: operations, and what moves numbers into vectors and out of them."""
+    """An estimate of the number of instructions: operations, and moves between numbers and vectors."""
     graph, total = program.graph, 0
     lanes = {i: unit for unit in order for i in unit}
     moved: set[Any] = set()

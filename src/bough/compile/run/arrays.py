@@ -1,4 +1,4 @@
-"""Arrays given to a function: checked against what it states, and converted where they do not fit as they are."""
+"""Arguments that are arrays: checked against the routine, and converted where necessary."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _as_array(what: str, x: Any, spec: Array, dtype: np.dtype) -> np.ndarray:
     given = real_array(what, x, _expected(spec))
     if given.shape != spec.shape and (given.ndim != len(spec.shape) + 1 or given.shape[1:] != spec.shape):
         raise ShapeError(f"{what} must have shape {_expected(spec)}, got {given.shape}")
-    return np.require(given, dtype, ("C", "A")).view(dtype)  # has the dtype object that the gate knows
+    return np.require(given, dtype, ("C", "A")).view(dtype)  # has the dtype object that the call trampoline compares
 
 
 def _expected(spec: Array) -> str:
@@ -66,7 +66,7 @@ def _expected(spec: Array) -> str:
 
 
 def results(name: str, specs: Sequence[Array], out: Any, batch: int | None, dtype: np.dtype) -> list[np.ndarray]:
-    """New arrays, or views of the given ones, which must fit exactly."""
+    """New arrays, or views of those of the caller, which must fit exactly."""
     shapes = [spec.shape if batch is None else (batch, *spec.shape) for spec in specs]
     if out is None:
         return [np.empty(shape, dtype) for shape in shapes]
@@ -84,7 +84,7 @@ def results(name: str, specs: Sequence[Array], out: Any, batch: int | None, dtyp
     return [np.asarray(x).view(dtype) for x in given]
 
 
-# What is wrong with the numbers of a call: which rows, which number, and why as far as can be told.
+# What is wrong with the numbers of a call: which rows, which number, and why if known.
 
 
 Explain = Callable[[Mapping[str, np.ndarray]], str | None]  # of the inputs of one row
@@ -97,7 +97,7 @@ def rows_status(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], row
     for arrays, what in ((outputs, BAD_OUTPUT), (inputs, BAD_INPUT)):
         for x in arrays:
             finite = np.isfinite(x)
-            if not finite.all():  # rarely, so that rows are looked at one by one only then
+            if not finite.all():  # rarely, so only then is each row checked
                 status[~finite.all(axis=tuple(range(1, x.ndim)))] = what
     return status
 
@@ -132,7 +132,7 @@ def bad_output(
 
 
 def reason(inputs: Mapping[str, np.ndarray], why: Explain) -> str:
-    """Why one row has no finite result: what `why` knows, numbers too large to be multiplied, or else a singularity."""
+    """Why one row has no finite result: the reason of `why`, overflow, or else a singularity."""
     found = why(inputs)
     if found:
         return found

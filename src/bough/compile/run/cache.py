@@ -28,13 +28,13 @@ from bough.compile.settings import cache_directory, cache_limit
 MAGIC = b"bough object code 1\n"
 DIGEST_BYTES = 32
 SUFFIX = ".code"
-TEMPORARY = ".code.part"  # what is being written; a writer that was killed leaves it behind
-SOURCES = (".py", ".pyc", ".ll", ".h")  # .pyc where that is all that is installed
+TEMPORARY = ".code.part"  # a file that is being written, or that a killed process has left
+SOURCES = (".py", ".pyc", ".ll", ".h")  # .pyc if only that is installed
 
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """Where the cache is and how full it is, in bytes."""
+    """The folder of the cache and its size, in bytes."""
 
     directory: Path
     entries: int
@@ -43,7 +43,7 @@ class CacheInfo:
 
 
 def info() -> CacheInfo:
-    """What the cache holds now."""
+    """The present size of the cache."""
     sizes = [size for _, size, _ in _entries()]
     return CacheInfo(cache_directory(), len(sizes), sum(sizes), cache_limit())
 
@@ -91,9 +91,9 @@ def _sources(folder: Traversable) -> Iterator[Traversable]:
 
 
 def fetch(name: str, build: Callable[[], bytes], machine: str | None = None) -> bytes:
-    """The code called `name`, for this CPU and by this compiler; made by `build` where it is missing or not intact.
+    """The code called `name`, for this CPU and by this compiler; `build` makes it if it is missing or damaged.
 
-    `machine` says what the code is for, if not this CPU.
+    `machine` is the target, if not this CPU.
     """
     key = hashlib.sha256(repr((name, machine or _this_cpu(), compiler_hash())).encode()).digest()
     path = cache_directory() / (key.hex() + SUFFIX)
@@ -108,7 +108,7 @@ def fetch(name: str, build: Callable[[], bytes], machine: str | None = None) -> 
 
 
 def _is_safe(folder: Path) -> bool:
-    """May code in this folder be run? Not if anyone else could have put it there."""
+    """Whether code in this folder may be run: not if another user could have written it."""
     if not hasattr(os, "geteuid"):
         return True
     try:
@@ -167,7 +167,7 @@ def _warn_once(message: str) -> None:
 
 
 def _entries() -> Iterator[tuple[int, int, Path]]:
-    """(time of last use, size, path) of each entry and of what killed writers left behind.
+    """(time of last use, size, path) of each entry and of files of killed writers.
 
     Another process may remove some meanwhile.
     """

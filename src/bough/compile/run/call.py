@@ -73,7 +73,7 @@ class BoundFunction:
         return self.call(*inputs, out=out, threads=threads)
 
     def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
-        """The same function by the code of `choose(batch)`, which is asked for only when that is first needed."""
+        """The same function by the code of `choose(batch)`, which is called on first use."""
 
         def provide(dtype: np.dtype) -> Entry:
             return Entry(lambda: choose(False).entry(dtype).single(), lambda: choose(True).entry(dtype).batch())

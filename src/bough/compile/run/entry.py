@@ -1,4 +1,4 @@
-"""Entries: what an execution makes of a routine, and gates to its code for one thread or for several at once."""
+"""Entries: the code that an execution makes of a routine, and call trampolines for one or several threads."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from bough.compile.run.gate import Gate, Maker, Signature, WorkQueue, make_gate,
 
 
 class Opened(NamedTuple):
-    """A gate for one thread at a time, and `make` where it is for one configuration; both keep what they need."""
+    """A call trampoline for one thread at a time, and `make` if it is for one configuration."""
 
     gate: Gate
     make: Maker | None = None
 
 
 class Code(Protocol):
-    """What runs the rows of arrays."""
+    """Code that computes the rows of arrays."""
 
     @property
     def is_shared(self) -> bool:
-        """May several threads use one gate at once?"""
+        """Whether several threads may use one call trampoline at once."""
 
     def open(self, signature: Signature, queue: WorkQueue | None = None) -> Opened:
-        """A gate to all rows of some arrays, or to those that it takes from the queue."""
+        """A call trampoline for all rows of some arrays, or for those that it takes from the queue."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Code for one configuration and code for many, each made when it is first asked for."""
+    """Code for one configuration and code for a batch, each compiled on first use."""
 
     single: Callable[[], Code]
     batch: Callable[[], Code]
@@ -41,8 +41,8 @@ class Entry:
 class NativeCode:
     """`int64_t entry(void **arrays, int64_t batch, void *context)` in memory.
 
-    `owner` keeps it there. Code that needs scratch memory gives `new_context`, which returns the
-    address of a fresh context and what keeps it alive; each running call has its own. Inputs that are `unchecked` (see
+    `owner` keeps it alive. Code that needs scratch memory has `new_context`, which returns the
+    address of a new context and its owner; each running call has its own. Inputs that are `unchecked` (see
     `graph.passes.unchecked_inputs`) are not checked where the results are.
     """
 
@@ -64,7 +64,7 @@ class NativeCode:
 
 
 def shared_gate(code: Code, signature: Signature) -> Gate:
-    """A gate that several threads may use at once: where the code is not shared, each running call has its own."""
+    """A call trampoline for several threads at once: where code is not shared, each running call has its own."""
     if code.is_shared:
         return code.open(signature).gate
     idle: list[Gate] = []

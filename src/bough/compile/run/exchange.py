@@ -1,4 +1,4 @@
-"""DLPack, the structure by which libraries lend each other arrays: read from theirs, and written for ours.
+"""DLPack, the structure by which libraries share arrays: read from theirs, and written for ours.
 
 An array of ours on a GPU is a `GpuArray`: it has `__dlpack__` and `__cuda_array_interface__`, so that any library
 takes it without a copy.
@@ -64,7 +64,7 @@ class BorrowedArray(NamedTuple):
 
 
 def borrow(x: Any, what: str) -> BorrowedArray:
-    """What x says through DLPack of where it is; rows must follow each other."""
+    """The memory of x through DLPack; rows must be contiguous."""
     capsule = x.__dlpack__()
     found = _Managed.from_address(_api.PyCapsule_GetPointer(capsule, UNUSED)).tensor
     shape = tuple(found.shape[: found.ndim])
@@ -122,17 +122,17 @@ class GpuArray:
         return _api.PyCapsule_New(place, UNUSED, ctypes.cast(_drop, ctypes.c_void_p))
 
 
-_lent: dict[int, Any] = {}  # what others hold of ours, by address
+_lent: dict[int, Any] = {}  # arrays of ours that other libraries use, by address
 _pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 
 
 def _forget(place: int) -> None:
-    """Nobody reads it any more."""
+    """The last reader is done."""
     _lent.pop(place, None)
 
 
 def _end(capsule: int) -> None:
-    """The end of a capsule: if nobody took what is in it, nobody will."""
+    """The end of a capsule: if no library took its content, release it."""
     if _api.PyCapsule_IsValid(capsule, UNUSED):
         _forget(_pointer_of(capsule, UNUSED))
 

@@ -1,6 +1,6 @@
-"""Arrays of numpy, PyTorch, CuPy and JAX: where they are, and new arrays beside them.
+"""Arrays of numpy, PyTorch, CuPy and JAX: their devices, and new arrays on the same device.
 
-Nothing of these libraries is imported: an array comes from one that is.
+None of these libraries is imported: an array comes from one that is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def is_on_gpu(x: Array) -> bool:
 
 
 def library_of(x: Array) -> str:
-    """What makes arrays like x: "torch", "cupy" or "jax" on a GPU, "numpy" for all on the host, "other" else."""
+    """The library of arrays like x: "torch", "cupy" or "jax" on a GPU, "numpy" for all on the host, "other" else."""
     if type(x) is np.ndarray:
         return "numpy"
     name = type(x).__module__.split(".")[0].removesuffix("lib")

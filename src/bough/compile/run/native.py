@@ -29,7 +29,7 @@ PARTS = b"several objects\n"  # what code begins with that is more than one obje
 
 
 def _hold() -> None:
-    """Let nobody into LLVM any more: not before all are out.
+    """Close LLVM to all threads, after the last one has left it.
 
     A forked child has locks that no one in it gives back; at exit LLVM is taken down under whoever is still in it.
     """

@@ -1,4 +1,4 @@
-"""A word to whoever waits at a terminal while something is compiled."""
+"""A line on the terminal while something is compiled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE = 1.5  # seconds
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Say so on the terminal, in one line, if what is done meanwhile takes longer than a moment."""
+    """Print a line on the terminal if the block takes longer than a moment."""
     if not (sys.stderr and sys.stderr.isatty()):
         yield
         return
@@ -22,7 +22,7 @@ def compiling() -> Iterator[None]:
 
 @contextmanager
 def unless_done(seconds: float, do: Callable[[], object]) -> Iterator[None]:
-    """Do something if what is done meanwhile takes longer than so many seconds."""
+    """Call a function if the block takes longer than so many seconds."""
     timer = threading.Timer(seconds, do)
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""Where things are inside the objects of Python and numpy: measured, not assumed."""
+"""Byte offsets inside the objects of Python and numpy, measured and not assumed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def object_layout() -> ObjectLayout:
 
 
 def _matches(layout: ObjectLayout, sample: np.ndarray) -> bool:
-    """Does `layout` find in `sample` what numpy's own attributes say?"""
+    """Whether `layout` finds in `sample` the values of numpy's own attributes."""
 
     def word(offset: int) -> int:
         return ctypes.c_int64.from_address(id(sample) + offset).value

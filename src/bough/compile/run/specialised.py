@@ -1,6 +1,6 @@
 """The specialised execution: a routine is traced for its constants and compiled for the host.
 
-In the lanes of vectors lie the rows of a batch, or in a single call the parts that are alike.
+It is vectorised over the rows of a batch, or in a single call over identical parts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtyp
 
 
 def serves(routine: Routine, constants: Constants, sizes: Sizes) -> bool:
-    """Is the graph of the routine small enough to be compiled?"""
+    """Whether the graph of the routine is small enough to compile."""
     return program_of(routine, constants, sizes) is not None
 
 
@@ -59,7 +59,7 @@ def program_of(routine: Routine, constants: Constants, sizes: Sizes, largest: in
 
 
 def worth_tracing(routine: Routine, sizes: Sizes) -> bool:
-    """Are the arrays small enough that the graph may be?"""
+    """Whether the arrays are so small that the graph can be."""
     arrays = routine.arrays({**routine.inputs, **routine.outputs, **routine.work}, sizes)
     return max(a.size for a in arrays) <= LARGEST_ARRAY
 
@@ -78,7 +78,7 @@ def _traced(routine: Routine, groups: Groups, sizes: Sizes, limit: int, axes: Ax
         return trace(routine, groups, sizes, limit, axes)
     except GraphTooLargeError:
         return None
-    except ZeroDivisionError:  # singular for every input: the general code will say so
+    except ZeroDivisionError:  # singular for every input: general code reports it
         return None
 
 
@@ -92,7 +92,7 @@ def native_code(
 ) -> NativeCode:
     """The code of `program` with `lanes` rows side by side: 1 = one after another, None = as many as the CPU takes.
 
-    `after` is what is left to do with its outputs, in loops; programs of rows are for several side by side.
+    `after` are loops over its outputs; programs of rows are for several side by side.
     """
     width = native.host().lanes(dtype)
     lanes = lanes or width
@@ -110,7 +110,7 @@ def native_code(
 
     name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}{_named(after)}"
     code = native.load(cache.fetch(name, build), llvm.ENTRY)
-    # one row is soon looked at; of a product the outputs are not those of the program
+    # one row is cheap to check; the outputs of a product are not those of the program
     of_rows = lanes > 1 and after is None
     return NativeCode(
         code.address,
@@ -120,7 +120,7 @@ def native_code(
 
 
 def _named(after: SparseProduct | RowPrograms | None) -> str:
-    """What tells one rest from others."""
+    """A key of the loops that follow."""
     if isinstance(after, RowPrograms):
         return f" {[cache.fingerprint(p) for p in after.programs]} {after.rows} {after.results}"
     return f" {after}" if after else ""
@@ -129,10 +129,10 @@ def _named(after: SparseProduct | RowPrograms | None) -> str:
 def emit(
     program: Program, dtype: np.dtype, lanes: int, width: int, is_long: bool = False, kept: Collection[int] = ()
 ) -> Iterator[str]:
-    """The LLVM IR of a program: with twins side by side where rows are not and where that shortens the code."""
+    """The LLVM IR of a program; single rows are vectorised over twins where that shortens the code."""
     how = (LONG_CHUNK, LONG_PARTS) if is_long else (llvm.CHUNK, 0)
     if lanes == 1 and program.marks:
-        # an order takes time to find where much is to be ordered, and twins are put into one of their own
+        # ordering a long program takes time, and twins have an order of their own
         arranged, units = twins.side_by_side((schedule.tidied if is_long else schedule.optimise)(program), width)
         alone = twins.cost(arranged, [(i,) for unit in units for i in set(unit)])
         if twins.cost(arranged, units) < LEAST_GAIN * alone:
@@ -141,7 +141,7 @@ def emit(
 
 
 def cost(program: Program) -> int:
-    """What one configuration takes, roughly in instructions: to compare algorithms by."""
+    """An estimate of the instructions for one configuration, to compare algorithms."""
     if not program.marks:
         return operations(program).total
     return twins.cost(*twins.find_units(program, native.host().lanes(np.dtype(np.float64))))

@@ -1,4 +1,4 @@
-"""Batches over threads: a team whose members take rows from a work queue until none are left."""
+"""Batches over threads: workers take rows from a queue until none are left."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bough.compile.run.gate import OK, Gate, WorkQueue, record_of, serve
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-# What each further thread costs: a fraction of a microsecond where it is awake, a few where it must be woken.
+# The cost of each further thread: a fraction of a microsecond if it is awake, a few if it must be woken.
 WAKE_SECONDS = 6e-6
-TURNS_PER_THREAD = 24  # members take rows in turns so short that they finish together
+TURNS_PER_THREAD = 24  # workers take rows in turns so short that they finish together
 FEW_ROWS = 16  # whole vectors of lanes
 PROBE_ROWS = 64
 
@@ -37,12 +37,12 @@ class Batches:
         self._seconds_per_row = 0.0  # 0 = not known yet
 
     def will_probe(self, batch: int, threads: int | None) -> bool:
-        """Are the first rows of a batch to be run apart, to measure them?"""
+        """Whether to time the first rows of a batch on their own."""
         threads = settings.threads() if threads is None else threads
         return threads != 1 and not self._seconds_per_row and batch >= PROBE_ROWS
 
     def is_short(self, batch: int) -> bool:
-        """Is a batch not worth splitting?"""
+        """Whether a batch is not worth splitting."""
         return useful_threads(batch * self._seconds_per_row, 2) < 2 if self._seconds_per_row else batch < PROBE_ROWS
 
     def run(self, arrays: Sequence[np.ndarray], threads: int | None) -> int:
@@ -67,7 +67,7 @@ class Batches:
 
 
 class Team:
-    """Gates to one function that share the rows of a batch. One batch at a time."""
+    """Call trampolines of one function that share the rows of a batch. One batch at a time."""
 
     def __init__(self, new_gate: Callable[[WorkQueue], Gate], most_rows: int) -> None:
         self._new_gate, self._most_rows = new_gate, most_rows
@@ -91,7 +91,7 @@ class Team:
         return max([self._gates[0](*arrays), *map(_status, others)])
 
     def _run_natively(self, arrays: Sequence[np.ndarray], rows: int, found: list[workers.Worker]) -> int:
-        """With workers that need no Python: the gate itself puts work into their memory."""
+        """With workers that need no Python: the call trampoline writes work into their memory."""
         try:
             if found != self._assigned[: len(found)]:
                 self._queue.assign([(s.address, r or 0) for s, r in zip(found, self._records[1:], strict=False)])
@@ -111,7 +111,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _submit(gate: Gate, arrays: Sequence[np.ndarray]) -> Future[int] | None:
-    """One member's part, for another thread; None if none can be started."""
+    """One worker's part, for another thread; None if none can be started."""
     try:
         return _pool().submit(gate, *arrays)
     except RuntimeError:
@@ -119,7 +119,7 @@ def _submit(gate: Gate, arrays: Sequence[np.ndarray]) -> Future[int] | None:
 
 
 def _status(part: Future[int] | None) -> int:
-    """The status of a member; one that has not begun is not needed any more."""
+    """The status of a worker; one that has not begun is not needed any more."""
     return OK if part is None or part.cancel() else part.result()
 
 

@@ -1,8 +1,8 @@
-"""Worker threads that never need the GIL: each has a piece of memory where whoever runs a batch puts its work.
+"""Worker threads that never need the GIL: each has memory into which a batch writes its work.
 
-Passing the GIL from thread to thread costs as much as a hundred evaluations. So workers stay in native code for good
-(`serve` in gate.ll): they watch their memory for a moment, then sleep on it until they are woken, which only Linux
-offers (futex). On other systems `threads` takes a thread pool of Python.
+Passing the GIL from thread to thread costs as much as a hundred evaluations, so workers stay in native code
+(`serve` in gate.ll): they poll their memory for a moment, then sleep until they are woken, which only Linux offers
+(futex). On other systems `threads` takes a thread pool of Python.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import threading
 from collections.abc import Callable
 
 LOOKS = 4_000  # before falling asleep: a fraction of a millisecond
-WORKER_BYTES = 128  # two cache lines: no one else's memory is near
+WORKER_BYTES = 128  # two cache lines: no false sharing
 FUTEX = {"x86_64": 202, "AMD64": 202, "aarch64": 98}  # numbers of the system call
 X86, ARM = ("llvm.x86.sse2.pause", "", ""), ("llvm.aarch64.hint", "i32", " 1")  # name, type and value of its argument
 PAUSE = {"x86_64": X86, "AMD64": X86, "aarch64": ARM, "arm64": ARM}
 
 
 def are_possible() -> bool:
-    """Whether this system has what sleeping workers need."""
+    """Whether this system supports sleeping workers."""
     return sys.platform == "linux" and platform.machine() in FUTEX
 
 
 def platform_ir() -> str:
-    """@pause, @wake and @sleep of gate.ll for this system; where no one can sleep, they only wait a little."""
+    """@pause, @wake and @sleep of gate.ll for this system; without futexes they only wait a little."""
     machine, declared, pause, call = platform.machine(), [], "", {"wake": "", "sleep": ""}
     if machine in PAUSE:
         name, kind, value = PAUSE[machine]
@@ -46,7 +46,7 @@ class Worker:
 
     def __init__(self, serve: Callable[[int, int], int]) -> None:
         memory = ctypes.create_string_buffer(2 * WORKER_BYTES)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # for ever: someone looks there until the process is gone
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # for ever: the thread polls it until the process ends
         self.address = -(-ctypes.addressof(memory) // WORKER_BYTES) * WORKER_BYTES
         threading.Thread(target=serve, args=(self.address, LOOKS), name="bough worker", daemon=True).start()
 
@@ -69,7 +69,7 @@ def take(count: int, serve: Callable[[int, int], int]) -> list[Worker]:
 
 
 def give_back(found: list[Worker]) -> None:
-    """Nobody is at work there any more: a batch ends when all have finished. The same come first the next time."""
+    """Give workers back; they are idle, as a batch ends when all have finished. They come first the next time."""
     _idle.extend(reversed(found))
 
 

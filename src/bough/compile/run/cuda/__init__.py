@@ -1,7 +1,7 @@
 """The CUDA execution: text of `emit.cuda` compiled by NVRTC and launched on arrays on the GPU.
 
 Belongs here: the two ways to a GPU (cuda-core, CuPy), arrays of other libraries as addresses, functions of these.
-Does not belong here: what the kernels say (`emit.cuda`). Nothing here is imported before it is asked for.
+Does not belong here: the text of kernels (`emit.cuda`). Nothing here is imported before it is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["CudaFunction", "bind", "compile"]
 
 
 def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtype) -> Entry:
-    """The code of the GPU, traced for these constants when it is first wanted; it is the same for any precision."""
+    """The code of the GPU, traced for these constants on first use; it is the same for any precision."""
 
     def program() -> Program:
         found = program_of(routine, constants, sizes, LARGEST)
@@ -48,7 +48,7 @@ def bind_product(
 ) -> tuple[CudaFunction, ...]:
     """Functions of arrays on the GPU: programs with one output each, and the sparse product of these.
 
-    What goes from one to the other lies in columns, where every thread writes and reads next to its neighbours.
+    Numbers between them lie in columns, so that neighbouring threads access neighbouring addresses.
     """
     codes = [GpuCode.of_program(name, p.inputs, p.outputs, partial(_itself, p)) for p in programs]
     between = [p.outputs[0] for p in programs]

@@ -1,4 +1,4 @@
-"""Arrays of any library as addresses on the GPU, and results in kind."""
+"""Arrays of any library as addresses on the GPU, and results of the same library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bough.errors import ShapeError
 
 @dataclass(frozen=True)
 class ArrayView:
-    """An array: where it is and what it is. `keep` is the library's own object or memory of ours."""
+    """An array: address, shape and type. `keep` is the library's own object or memory of ours."""
 
     library: str  # as `library_of` says
     shape: tuple[int, ...]
@@ -39,7 +39,7 @@ class ArrayView:
         return int(getattr(self.keep, "__cuda_array_interface__", {}).get("stream") or 0)
 
     def on_gpu(self, gpu: Gpu, home: ArrayView) -> ArrayView:
-        """The same on the GPU: what is on the host is copied if all of it is, for nothing is mixed in silence."""
+        """The same on the GPU: arrays on the host are copied if all are there; a mixture is refused."""
         if not self.on_host:
             return self
         if not home.on_host:
@@ -49,7 +49,7 @@ class ArrayView:
         return found
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: Gpu) -> ArrayView:
-        """A new array in kind."""
+        """A new array of the same library."""
         if self.library == "torch":
             torch = modules["torch"]
             made = torch.empty(shape, dtype=getattr(torch, dtype.name), device=self.keep.device)
@@ -67,11 +67,11 @@ class ArrayView:
         return made
 
     def returned(self, gpu: Gpu) -> Any:
-        """What the user gets: the library's own array, one that any library takes, or a numpy array."""
+        """The user's result: the library's own array, one that any library takes, or a numpy array."""
         if self.library in ("torch", "cupy"):
             return self.keep
         if not self.on_host:
-            gpu.wait()  # for streams of theirs that we do not know
+            gpu.wait()  # for streams of other libraries that are unknown here
             found = GpuArray(self.shape, self.dtype, self.address, self.keep)
             return modules["jax"].dlpack.from_dlpack(found) if self.library == "jax" else found
         array = np.empty(self.shape, self.dtype)
@@ -143,17 +143,17 @@ class TensorCall(NamedTuple):
 
     launch: Launch
     shapes: list[tuple[int, ...]]  # of results
-    likes: list[int | None]  # an input of the same shape: what is like a tensor is made a little sooner
+    likes: list[int | None]  # an input of the same shape: `empty_like` is a little faster
     rest: list[int]  # the arguments after the addresses
 
 
 def signature(inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """What a call on tensors depends on, but for their numbers."""
+    """A key of a call on tensors: everything but their numbers."""
     return tuple([(x.shape, x.dtype, x.device) for x in inputs])
 
 
 def torch_stream(device: Any) -> int:
-    """The stream on which PyTorch works now; asked as its own compiled code asks, in a tenth of the time."""
+    """The stream on which PyTorch works now; read as its own compiled code does, in a tenth of the time."""
     torch = modules["torch"]
     ask = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return int(ask(device.index) if ask else torch.cuda.current_stream(device).cuda_stream)

@@ -110,7 +110,7 @@ def _stream(handle: int) -> Stream:
 
 
 def _done(answer: tuple[Any, ...]) -> Any:
-    """What a call of the driver returned, unless it failed."""
+    """The results of a call of the driver; raises if it failed."""
     error, *found = answer
     if error:
         raise BoughError(f"CUDA: {error}")

@@ -1,4 +1,4 @@
-"""The code of the GPU as other executions have theirs: an entry, with gates to arrays on the host."""
+"""The code of the GPU as an entry like that of other executions, for arrays on the host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AnyLaunches: TypeAlias = Launches | ProductLaunches
 
 
 class GpuCode:
-    """Kernels, for any precision, compiled when they are wanted; `launches` of arrays on the GPU by their layouts."""
+    """Kernels for any precision, compiled on first use; `launches` of arrays on the GPU by their layouts."""
 
     is_shared = True
 
@@ -36,7 +36,7 @@ class GpuCode:
         return cls(name, inputs, outputs, partial(Launches, cache(program), inputs, outputs))
 
     def open(self, signature: Signature, queue: WorkQueue | None = None) -> Opened:
-        """A gate to arrays on the host, which go to the GPU and come back."""
+        """A call trampoline for arrays on the host: they are copied to the GPU and back."""
         return Opened(python_gate(signature, partial(self._run, signature), queue))
 
     def _run(self, signature: Signature, arrays: Sequence[np.ndarray]) -> None:

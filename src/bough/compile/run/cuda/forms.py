@@ -1,4 +1,4 @@
-"""Which form a kernel takes: by a rule, so that results are the same bits on every GPU of one model.
+"""The form of a kernel, by a rule, so that results are the same bits on every GPU of one model.
 
 The rule takes the needs of the kernel (lines and live values for 1, 2 and 4 threads a row) and the limits of the GPU.
 Its constants are fitted to measured times of some thirty kernels with 2,000 to 60,000 operations on an H200
@@ -18,7 +18,7 @@ from bough.compile.graph.program import Array
 
 BLOCKS = (32, 64, 128, 256)
 USUAL_BLOCK = 64
-STAGED_FROM = 48  # numbers of a row; smaller rows leave in one piece anyway
+STAGED_FROM = 48  # numbers of a row; smaller rows are written in one piece anyway
 RESIDENT = (8, 6, 4, 2)  # resident blocks of a multiprocessor, of forms that spill to shared memory
 SHORTER = 0.9  # of twice as many threads for a row: lines, or they are idle
 # Numbers of the rule
@@ -45,7 +45,7 @@ class FormAndBlock(NamedTuple):
 
 
 class KernelNeeds(NamedTuple):
-    """What is known of a function before its text is written: `needs` by the number of threads for a row."""
+    """The facts of a function before its text is written: `needs` by the number of threads a row."""
 
     needs: Mapping[int, Needs]
     inputs: Sequence[Array]
@@ -57,7 +57,7 @@ class KernelNeeds(NamedTuple):
         return Form(lanes, self.layouts.inputs, staged, resident, self.layouts.results, self.layouts.listed)
 
     def is_staged(self, lanes: int, block: int, limits: Limits) -> bool:
-        """Whether results leave through shared memory: rows of many numbers, where a block of them fits."""
+        """Whether results are staged in shared memory: rows of many numbers, if a block of them fits."""
         return self.has_large_rows and self.tile(lanes, block) <= limits.tile
 
     @property
@@ -72,7 +72,7 @@ class KernelNeeds(NamedTuple):
 def kernel_needs(
     arranged: Callable[[int], Arrangement], dtype: np.dtype, layouts: Layouts, limits: Limits, has_twins: bool
 ) -> KernelNeeds:
-    """What a program needs for one thread for a row, and for as many as shorten the code."""
+    """The needs of a program for one thread a row, and for all numbers of threads that shorten the code."""
     found: dict[int, Needs] = {}
     program = arranged(1).program
     kernels = KernelNeeds(found, program.inputs, program.outputs, dtype, layouts)
@@ -100,7 +100,7 @@ def rule(kernels: KernelNeeds, limits: Limits) -> FormAndBlock:
 
 
 def _cost(kernels: KernelNeeds, lanes: int, limits: Limits) -> float:
-    """What a row takes with so many threads, beside other numbers of them."""
+    """The relative time of a row with so many threads."""
     lines, registers = kernels.needs[lanes]
     cost = lanes * lines * (LONG_COST if lines > LONG else 1.0)
     cost *= max(1.0, registers / _room(kernels, ROOMY, limits)) ** OVERFLOW_POWER

@@ -1,7 +1,7 @@
 """CUDA code: compiled by NVRTC, kept on disk like all code, and launched on arrays that are already on the GPU.
 
 Arrays of PyTorch and CuPy, and all that have `__cuda_array_interface__`, are read and written where they are, on the
-caller's stream; numpy arrays are copied there and back. Nothing of this is imported before it is asked for.
+caller's stream; numpy arrays are copied there and back. Nothing of this is imported before it is used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CudaFunction:
 
     One configuration or a batch, (batch, n), or (n, batch) in the layout "columns"; an input without the batch axis
     serves every row. Nothing waits for the GPU. With `status`, an array of bytes comes back too: 1 in each row that
-    has a result that is not finite. `provide(dtype)` gives the code, as on the CPU, and is asked on the first call.
+    has a result that is not finite. `provide(dtype)` returns the code, as on the CPU, on the first call.
     """
 
     def __init__(
@@ -98,9 +98,9 @@ class CudaFunction:
     call = __call__
 
     def with_status(self, *inputs: Any, out: Any = None, threads: int | None = None) -> tuple[Any, Any]:
-        """(result, status): 0 where all is well, 2 where an input is not finite, 3 where the result is not.
+        """(result, status): 0 is success, 2 an input that is not finite, 3 a result that is not finite.
 
-        Nothing looks at inputs that are on the GPU: a row of them that is not finite has status 3.
+        Inputs on the GPU are not checked: a row of them that is not finite has status 3.
         """
         found, bad = self(*inputs, out=out, threads=threads, status=True)
         if not isinstance(bad, np.ndarray):
@@ -119,7 +119,7 @@ class CudaFunction:
         return found, status[0] if one else status
 
     def _again(self, inputs: tuple[Any, ...]) -> Any:
-        """The same for tensors of shapes that were examined before; None where it must be looked at again."""
+        """The same for tensors of shapes that were checked before; None if they must be checked."""
         torch = modules["torch"]
         for x in inputs:
             if type(x) is not torch.Tensor or x.requires_grad or not x.is_contiguous():
@@ -183,9 +183,9 @@ class CudaFunction:
         threads: int | None = None,
         first: CudaFunction | None = None,
     ) -> Callable[[], None]:
-        """See `CompiledFunction`; all arrays are on the GPU, and only launches are left.
+        """See `CompiledFunction`; all arrays are on the GPU, and a call only launches.
 
-        A function that makes rows again may leave all rows to `first` and make those that it flags.
+        Where rows may be recomputed, `first` may compute all of them, and this function those that it flags.
         """
         self._refuse_threads(threads)
         kernels = self.launches
@@ -208,7 +208,7 @@ class CudaFunction:
         passes = self._passes(self.again, int(not few), gpu, given, results) if self.again else []
 
         def launch_all() -> None:
-            assert len(memory) == 4  # kept as long as this
+            assert len(memory) == 4  # lives as long as this
             begin()
             stream = given[0].stream()
             for collect, rows, listed in passes:
@@ -220,7 +220,7 @@ class CudaFunction:
     def _passes(
         self, again: Again, done: int, gpu: Gpu, given: Sequence[ArrayView], results: Sequence[ArrayView]
     ) -> list[tuple[Launch, list[int], ArrayView]]:
-        """By pass what lists the rows that are made again, its arguments, and the list; the pass before empties it."""
+        """By pass: what lists the rows to recompute, its arguments, and the list, which the pass before empties."""
         batch, dtype = given[0].shape[0], given[0].dtype
         start = given[[x.name for x in self.inputs].index(again.start)]
         names = [x.name for x in self.outputs]
@@ -312,7 +312,7 @@ class CudaFunction:
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def _checked(self, found: Any, bad: np.ndarray) -> Any:
-        """Results on the host are waited for anyway, so they are looked at; those on the GPU are the caller's."""
+        """Check results on the host, for which the call waits anyway; those on the GPU are the caller's."""
         rows = np.flatnonzero(bad)
         if rows.size:
             raise NumericalError(f"{self.name}: no finite result in row {rows[0]} ({rows.size} such rows)")

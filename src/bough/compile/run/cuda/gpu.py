@@ -1,4 +1,4 @@
-"""The GPU: compile, load and launch through cuda-core, or through CuPy where that is what is installed."""
+"""The GPU: compile, load and launch through cuda-core, or through CuPy if only that is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ATTRIBUTES = {"multiprocessors": 16, "registers": 82, "shared": 81, "block_share
 
 @dataclass(frozen=True)
 class Kernel:
-    """A loaded kernel, and what it takes: registers and local memory of each thread, shared memory of each block."""
+    """A loaded kernel, and its needs: registers and local memory of each thread, shared memory of each block."""
 
     handle: Any
     most_threads: int
@@ -34,7 +34,7 @@ class Kernel:
 
 
 class Gpu(Protocol):
-    """What functions need of a GPU. Streams are integers (`cudaStream_t`), addresses too."""
+    """The protocol of a GPU. Streams are integers (`cudaStream_t`), addresses too."""
 
     name: str
     architecture: str
@@ -47,7 +47,7 @@ class Gpu(Protocol):
     def load(self, code: bytes) -> Kernel: ...
 
     def prepared(self, kernel: Kernel, grid: int, block: int, shared: int, count: int) -> Launch:
-        """A launch that only its `count` arguments, integers of eight bytes, and its stream are missing to.
+        """A prepared launch; it takes its `count` arguments, integers of eight bytes, and its stream.
 
         A list of arguments does not change once it was launched.
         """
@@ -56,10 +56,10 @@ class Gpu(Protocol):
         """The time of one call of `work`, the best of several."""
 
     def is_capturing(self, stream: int) -> bool:
-        """Is a CUDA graph being recorded on the stream?"""
+        """Whether a CUDA graph is being recorded on the stream."""
 
     def empty(self, size: int) -> Any:
-        """So many bytes on the GPU, kept as long as what is returned; `address_of` says where."""
+        """So many bytes on the GPU, which live as long as the returned object; `address_of` gives their address."""
 
     def address_of(self, memory: Any) -> int: ...
 
@@ -76,7 +76,7 @@ _in_use: ContextVar[Gpu | None] = ContextVar("gpu", default=None)
 
 
 def the_gpu() -> Gpu:
-    """The GPU of this process, or the one that `using` names; `MissingExtraError` where there is no way to one."""
+    """The GPU of this process, or the one that `using` names; `MissingExtraError` without one."""
     return _in_use.get() or find_gpu()
 
 

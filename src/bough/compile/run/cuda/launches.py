@@ -31,15 +31,15 @@ from bough.compile.settings import forms_are_timed
 CLASSES = (4096, 65_536)  # rows: from the first on forms are tried, from the second on once more
 # Lines, by bytes of a number: longer kernels overflow the instruction cache, and are cut where memory can lie between
 LONGEST = {4: 10_300, 8: 13_000}
-FEW = 1.25  # times that length, where few rows are made
-AT_BEST = 2  # times as short: what loops and four threads for a row gain in kernels of that length
+FEW = 1.25  # times that length, where few rows are computed
+AT_BEST = 2  # the factor by which loops and four threads a row shorten kernels of that length
 MOST_KEPT = 256  # launches that are kept prepared
 
 BoundLaunch: TypeAlias = Callable[..., None]  # on a stream; and of the rows of a list, by its address
 
 
 class LoadedForm(NamedTuple):
-    """A kernel, and what its launches need to know of its text."""
+    """A kernel, and the facts of its text that launches need."""
 
     kernel: Kernel
     row_bytes: int
@@ -47,7 +47,7 @@ class LoadedForm(NamedTuple):
 
 
 class Launches:
-    """Kernels of a program, compiled when they are wanted."""
+    """Kernels of a program, compiled on first use."""
 
     def __init__(
         self, program: Callable[[], Program], inputs: Sequence[Array], outputs: Sequence[Array], layouts: Layouts
@@ -136,7 +136,7 @@ class Launches:
         return self._kept(gpu, dtype, "", lambda: rule(self._kernels(gpu.limits, dtype), gpu.limits))
 
     def choice(self, dtype: np.dtype, batch: int) -> tuple[FormAndBlock, Kernel]:
-        """What was chosen for batches of that class, and its kernel."""
+        """The form chosen for batches of that class, and its kernel."""
         choice = self._choices[dtype, size_class(batch)]
         return choice, self._loaded[dtype, choice.form].kernel
 
@@ -180,7 +180,7 @@ class Launches:
         return found, True
 
     def _kept(self, gpu: Gpu, dtype: np.dtype, how: str, choose: Callable[[], FormAndBlock]) -> FormAndBlock:
-        """A choice, from the disk where it is there."""
+        """A choice, from the disk if it is there."""
         name = f"form {self._name(dtype)} {self.layouts} {gpu.name} {gpu.limits} {how}"
         form, block = json.loads(fetch(name, lambda: json.dumps(choose()).encode()))
         return FormAndBlock(Form(*form), block)
@@ -207,7 +207,7 @@ class Launches:
         return found
 
     def _name(self, dtype: np.dtype) -> str:
-        """What its text depends on, beside the form and the GPU."""
+        """Everything that its text depends on, beside the form and the GPU."""
         return f"{fingerprint(self.program())} {dtype.str} {[x.name == BETWEEN for x in self.inputs]}"
 
 
@@ -229,7 +229,7 @@ def padded(batch: int) -> int:
 
 
 class ChainedLaunches:
-    """Launches of kernels that follow each other, each with what it needs of those before: `size` numbers of a row."""
+    """Launches of a chain of kernels, with `size` numbers a row between them."""
 
     def __init__(self, parts: Sequence[Link]) -> None:
         self.parts, self.sizes = parts, {made: launches.outputs[0].size for launches, _, made in parts[:-1]}
@@ -258,7 +258,7 @@ class ChainedLaunches:
 
 
 def collector(gpu: Gpu, dtype: np.dtype, batch: int, block: int = 256) -> Launch:
-    """Launches of the kernel that lists rows which are to be made again."""
+    """A launch of the kernel that lists rows to recompute."""
     return gpu.prepared(_loaded(gpu, cuda.collect(dtype), dtype), -(-batch // block), block, 0, 8)
 
 
@@ -291,7 +291,7 @@ def _loaded(gpu: Gpu, text: str, dtype: np.dtype) -> Kernel:
 
 
 def room_in(kept: dict[Any, Any]) -> dict[Any, Any]:
-    """The same, emptied if there is too much in it."""
+    """The same, cleared if it is too large."""
     if len(kept) >= MOST_KEPT:
         kept.clear()
     return kept
