@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.absent import installed
 from bough.app.bench.compare import Function, ends_of, functions
 from bough.app.bench.engines.mujoco import MujocoEngine
-from bough.app.bench.engines.pinocchio import pinocchio_twin
+from bough.app.bench.engines.pinocchio import pinocchio_model
 from bough.app.bench.states import DT, Compared, PeerState, check, layout, random_state, random_states
 from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.compile.settings import on_threads, threads_of_environment
@@ -90,7 +90,7 @@ def pinocchio_batch(name: str, ours: str, model: Model, s: PeerState, b: PeerSta
     order, calls = layout(model), dict[str, Call]()
     given = [np.asfortranarray(x.T) for x in (b.q[:, order.q], b.v[:, order.v], b.tau[:, order.v], 0 * b.v)]
     for label, count in THREADS.items():
-        run = partial(getattr(pin, name), count, pin.ModelPool(pinocchio_twin(model), count), *given)
+        run = partial(getattr(pin, name), count, pin.ModelPool(pinocchio_model(model), count), *given)
         given[3][:] = 0.0
         run()
         check(f"pin.{name}", given[3][:, 0], getattr(Dynamics(model), ours)(s.q, s.v, s.tau)[order.v])

@@ -39,8 +39,8 @@ def of_paper(make: Callable[[], Model]) -> list[Timing]:
     """A mechanism of the papers."""
     model = make()
     compared, dyn = compare(model, SECONDS, ENGINES | OTHERS), Dynamics(model)
-    engines = [name for name in ENGINES if name not in compared.left_out]
-    found = [row.noted(compared.left_out) for row in compared.rows]
+    engines = [name for name in ENGINES if name not in compared.absent]
+    found = [row.noted(compared.absent) for row in compared.rows]
     return found + [row for size in (BATCH, MANY) for row in batch(model, dyn, size, SECONDS, engines)]
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough import zoo
-from bough.app.bench.engines.mujoco import mujoco_twin
+from bough.app.bench.engines.mujoco import mujoco_model
 from bough.app.bench.timing import Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, ModelError, NumericalError
@@ -91,7 +91,7 @@ def mj_factor(given: Problem) -> dict[str, Callable[[], Any]]:
 
     model = given.model
     refuse_long_chains(model)
-    twin, m = mujoco_twin(model), model.mechanism
+    twin, m = mujoco_model(model), model.mechanism
     state, found, x = mujoco.MjData(twin), np.empty((1, model.nv)), np.empty(model.nv)
     state.qpos[:] = given.q[m.q_index]
     mujoco.mj_kinematics(twin, state)

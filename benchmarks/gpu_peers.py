@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.absent import left_out, robot_file
 from benchmarks.dynamics import G1
 from bough import zoo
-from bough.app.bench.engines.mujoco import mujoco_twin
+from bough.app.bench.engines.mujoco import mujoco_model
 from bough.app.bench.timing import Timing
 from bough.convert import to_mujoco
 from bough.dynamics import Dynamics
@@ -117,7 +117,7 @@ def mjx(model: Model) -> Timing:
     """MuJoCo's forward pass in JAX."""
     jax = _jax()
     library: Any = import_module("mujoco.mjx")
-    on_device, known = library.put_model(mujoco_twin(model)), states(model)
+    on_device, known = library.put_model(mujoco_model(model)), states(model)
 
     def state(q: Any, v: Any, tau: Any) -> Any:
         return library.make_data(on_device).replace(qpos=q, qvel=v, qfrc_applied=tau)
@@ -142,7 +142,7 @@ def mujoco_warp(model: Model) -> Timing:
     """MuJoCo's forward pass in Warp, from a CUDA graph; copying the states in takes a hundredth of it."""
     warp: Any = import_module("warp")
     library: Any = import_module("mujoco_warp")
-    twin, known = mujoco_twin(model), states(model)
+    twin, known = mujoco_model(model), states(model)
     on_device = library.put_model(twin)
 
     def runs() -> Iterator[tuple[int, Run]]:

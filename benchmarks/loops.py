@@ -14,7 +14,7 @@ from benchmarks.dynamics import BATCH
 from benchmarks.opspace import both_precisions
 from benchmarks.robots import DT, RADIUS, SOLVED, SPEED
 from bough import zoo
-from bough.app.bench.engines.pinocchio import pinocchio_twin
+from bough.app.bench.engines.pinocchio import pinocchio_model
 from bough.app.bench.states import check, layout
 from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
@@ -108,7 +108,7 @@ def pinocchio(
     """Its constrained dynamics by a sparse factorization and by articulated bodies, each checked to give the same."""
     import pinocchio as pin
 
-    twin, order, frames = pinocchio_twin(model), layout(model), model.frames
+    twin, order, frames = pinocchio_model(model), layout(model), model.frames
     contacts, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for closure in model.closures:
         ends: list[Any] = []
@@ -184,7 +184,7 @@ class PinocchioStep:
 
     def __init__(self, model: Model, q: Any, tau: Any, frames: list[str], solver: str) -> None:
         pin: Any = import_module("pinocchio")
-        self.pin, self.order, self.twin = pin, layout(model), pinocchio_twin(model)
+        self.pin, self.order, self.twin = pin, layout(model), pinocchio_model(model)
         self.data, self.q, self.tau = self.twin.createData(), q[self.order.q], tau[self.order.v]
         self.models, self.contacts = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
         pin.forwardKinematics(self.twin, self.data, self.q)

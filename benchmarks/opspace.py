@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.absent import Requirements, robot_file
 from benchmarks.dynamics import BATCH, G1, MANY
 from bough import zoo
-from bough.app.bench.engines.pinocchio import pinocchio_twin
+from bough.app.bench.engines.pinocchio import pinocchio_model
 from bough.app.bench.states import check, layout, random_states
 from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.compile.settings import on_threads
@@ -63,7 +63,7 @@ class Peers:
 
         self.model, self.frames = model, frames
         self.space = OperationalSpace(model, [pose(f) for f in frames])
-        self.pin = pinocchio_twin(model)
+        self.pin = pinocchio_model(model)
         numbers = [model.frame(f) for f in frames]
         self.joints = [int(model.frames.body[k]) + 1 for k in numbers]
         places = [pin.SE3(model.frames.R[k], model.frames.p[k]) for k in numbers]

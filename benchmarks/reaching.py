@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.absent import robot_file
 from benchmarks.dynamics import G1
-from bough.app.bench.engines.mujoco import mujoco_twin
+from bough.app.bench.engines.mujoco import mujoco_model
 from bough.app.bench.states import check
 from bough.app.bench.timing import Timing, contest
 from bough.control import ik
@@ -116,7 +116,7 @@ def _pinocchio(robot: Any, frames: tuple[str, ...]) -> Callable[[Any], bool]:
 def _mink(model: Model, frames: tuple[str, ...]) -> Callable[[Any], bool]:
     """The same by mink, on the tree of the robot in MuJoCo."""
     mink: Any = import_module("mink")
-    twin, tasks, backs = mujoco_twin(model), [], []
+    twin, tasks, backs = mujoco_model(model), [], []
     for frame in frames:
         number = model.frame(frame)
         name = f"body {int(model.frames.body[number])}"

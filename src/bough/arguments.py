@@ -161,7 +161,7 @@ def _meaning(function: Callable[..., Any], annotation: Any) -> Any:
 
 
 def fits(kind: Any, value: Any) -> bool:
-    """Is the value what a type says? Types that say nothing fit all."""
+    """Whether the value has a type. Unknown types fit all values."""
     origin, members = get_origin(kind), get_args(kind)
     if kind is Any:
         return True

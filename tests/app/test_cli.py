@@ -198,9 +198,9 @@ def test_bash_completes_though_it_breaks_words_at_colons(line, offered, monkeypa
 
 
 def test_the_next_word_is_completed_after_a_model_with_colons():
-    assert shell.asked_by_bash(["bough", "info", "zoo", ":", "arm"], 5) == (["bough", "info", "zoo:arm", ""], 3, "")
-    assert shell.asked_by_bash(["bough", "zoo", ":", "a", ":", "3"], 5) == (["bough", "zoo:a:3"], 1, "zoo:a:")
-    assert shell.asked_by_bash([], 0) == ([""], 0, "")
+    assert shell.completion_words(["bough", "info", "zoo", ":", "arm"], 5) == (["bough", "info", "zoo:arm", ""], 3, "")
+    assert shell.completion_words(["bough", "zoo", ":", "a", ":", "3"], 5) == (["bough", "zoo:a:3"], 1, "zoo:a:")
+    assert shell.completion_words([], 0) == ([""], 0, "")
 
 
 def test_what_takes_long_is_announced(capsys):

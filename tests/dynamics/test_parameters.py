@@ -131,7 +131,7 @@ def test_limbs_stay_twins():
     from bough.dynamics.parameters import marks_of
     from bough.model import mark_limbs
 
-    marks = marks_of(mark_limbs)((model.mechanism, dyn._library.parameters.seats))
+    marks = marks_of(mark_limbs)((model.mechanism, dyn._library.parameters.layout))
     assert len(marks.axes["joints"]) == len(model.joints)
 
 

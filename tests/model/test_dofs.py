@@ -153,6 +153,6 @@ def test_limits_of_a_mimic_joint_that_cannot_be_kept_are_noted():
     model = pair({"lower": 0.0, "upper": 1.0}, {"lower": 5.0, "upper": 6.0, "effort": 3.0}, 1.0, 0.0)
     assert (model.limits.lower[0], model.limits.upper[0], model.limits.effort[0]) == (0.0, 1.0, np.inf)
     assert model.notes == (
-        "left out the limits of mimic joint 'second': they leave 'first' no room",
-        "left out the effort of mimic joints, because their leaders are driven: second",
+        "dropped the limits of mimic joint 'second': they leave 'first' no room",
+        "dropped the effort of mimic joints, because their leaders are driven: second",
     )

@@ -5,7 +5,7 @@ import pytest
 
 import bough
 from benchmarks.absent import robot_file
-from bough.app.bench.engines.mujoco import mujoco_twin
+from bough.app.bench.engines.mujoco import mujoco_model
 from bough.joints import FREE
 from bough.opspace import METHODS
 
@@ -16,7 +16,7 @@ FRAMES = ("left_wrist_yaw_link", "right_wrist_yaw_link", "left_ankle_roll_link",
 
 def mujoco_state(model, q):
     """The twin and its data at q; joints of the twin are in depth-first order, quaternions w first."""
-    twin = mujoco_twin(model)
+    twin = mujoco_model(model)
     data = mujoco.MjData(twin)
     m = model.mechanism
     for i, k in enumerate(m.q_index):

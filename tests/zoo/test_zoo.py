@@ -8,7 +8,7 @@ import pytest
 import bough
 from bough import zoo
 from bough.errors import BoughError, ModelError, OptionError
-from bough.io.named import makers
+from bough.io.named import mechanisms
 from bough.joints import FREE, X_SCREW, ZX_SCREWS
 from models import laid_placements
 from strategies import FACTS
@@ -242,5 +242,5 @@ def test_a_random_tree_along_a_walk():
 
 
 def test_every_mechanism_has_sensible_defaults():
-    for name in makers():
+    for name in mechanisms():
         assert bough.load(f"zoo:{name}").nv > 0

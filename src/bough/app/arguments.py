@@ -1,4 +1,4 @@
-"""What commands take: numbers, forces and points as text, and files to write, refused before the work is done."""
+"""Arguments of commands: numbers, forces and points as text, and files to write, checked before the work is done."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def placed(text: str) -> tuple[str, list[float]]:
 
 
 def check_recording(path: Path | None) -> None:
-    """A .npz or .parquet file in a folder that is there."""
+    """A .npz or .parquet file in an existing folder."""
     if path is None:
         return
     if path.suffix not in (".npz", ".parquet"):

@@ -13,9 +13,9 @@ import typer
 
 from bough import __version__
 from bough.app.commands import cache, count, examine, export, identify, relax, settle, simulate, sweep, tour, view
-from bough.app.shell import asked_by_bash, example, fail
+from bough.app.shell import completion_words, example, fail
 
-# Plain help: it is there in a moment, and can be searched and piped.
+# Plain help: it is fast, and can be searched and piped.
 app = typer.Typer(
     help="Dynamics of branched mechanisms.",
     epilog=example("bough info zoo:humanoid"),
@@ -69,7 +69,9 @@ def main() -> None:
 
 def complete_in_bash() -> None:
     """Print what bash may put in the place of its last word; it breaks words at colons, so zoo:NAME is NAME to it."""
-    words, place, kept = asked_by_bash(os.environ.get("COMP_WORDS", "").split(), int(os.environ.get("COMP_CWORD", 0)))
+    words, place, kept = completion_words(
+        os.environ.get("COMP_WORDS", "").split(), int(os.environ.get("COMP_CWORD", 0))
+    )
     os.environ["COMP_WORDS"], os.environ["COMP_CWORD"] = " ".join(words), str(place)
     with redirect_stdout(StringIO()) as found, suppress(SystemExit):
         app([], prog_name="bough")

@@ -23,7 +23,7 @@ COLUMNS = ("mul", "add", "div", "sqrt", "sincos")
 
 
 class CountedFunction(NamedTuple):
-    """What a function costs by a method, and what a paper says of it, if one does."""
+    """The cost of a function by a method, and that printed in a paper, if any."""
 
     function: str
     method: str
@@ -60,7 +60,7 @@ def _count(model: Model, name: str, method: str | None, frame: str | None) -> Op
 
 
 def formulas(model: Model) -> dict[tuple[str, str], tuple[OperationCount, str]]:
-    """What papers print for functions and methods; they know revolute joints and floating bases, and no mimics."""
+    """Printed costs of functions and methods, for revolute joints and floating bases without mimic joints."""
     tree, types, roots = model.tree, model.joints.types, model.tree.children(-1)
     floating = [k for k in roots if types[k] == "floating"]
     turning = [k for k, kind in enumerate(types) if kind in ("revolute", "continuous")]
@@ -92,7 +92,7 @@ def compared(costs: Sequence[CountedFunction]) -> Table:
 
 
 def named(row: CountedFunction, costs: Sequence[CountedFunction]) -> str:
-    """A function, and its method where others of the function are there, too."""
+    """A function, and its method if there are several."""
     several = sum(other.function == row.function for other in costs) > 1
     return f"{row.function}, {row.method}" if several else row.function
 

@@ -1,4 +1,4 @@
-"""What all commands share: where they print, JSON for machines, and errors as one line."""
+"""Common parts of all commands: printing, JSON for machines, and errors as one line."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def example(*lines: str) -> str:
     return "\n  ".join(("\b\nExample:", *lines))
 
 
-def asked_by_bash(words: list[str], place: int) -> tuple[list[str], int, str]:
-    """What bash asks to complete, the words whole that it broke at colons; and what it keeps of the last one."""
+def completion_words(words: list[str], place: int) -> tuple[list[str], int, str]:
+    """The words that bash completes, joined where it splits at colons, and the part of the last one that it keeps."""
     whole: list[str] = []
     for word in words[: place + 1]:
         joins = bool(whole) and (word == ":" or whole[-1].endswith(":"))

@@ -27,13 +27,13 @@ PLAIN_HALVES, PLAIN_SHADES = " '.:", " .:*#"  # for terminals that cannot show t
 def summary(model: Model) -> Table:
     """The numbers that describe a model and what its branches save."""
     table = Table(show_header=False, box=None, padding=(0, 2))
-    more = {"identical limbs": alike(identical_limbs(model.mechanism)), "hash": model.hash[:12]}
+    more = {"identical limbs": limb_groups(identical_limbs(model.mechanism)), "hash": model.hash[:12]}
     for key, value in (facts(model) | more).items():
         table.add_row(Text(key, style="bold"), Text(value))
     return table
 
 
-def alike(limbs_on_bodies: list[tuple[int, int]]) -> str:
+def limb_groups(limbs_on_bodies: list[tuple[int, int]]) -> str:
     """Identical limbs, in words: how many hang on one body, of how many joints each, and how often that is so."""
     often = [
         f"{limbs} of {joints} joint{'s' * (joints != 1)}" + f" on {count} bodies" * (count > 1)

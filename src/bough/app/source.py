@@ -1,4 +1,4 @@
-"""What a command works on: a file with the options of `load`, a mechanism of the zoo, or a published robot."""
+"""The model of a command: a file with the options of `load`, a mechanism of the zoo, or a published robot."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Source:
 
     @classmethod
     def of_text(cls, text: str, packages: Sequence[str] = ()) -> Source:
-        """What `text` gave, or a model as it is named on the command line; files are read below `packages`, not its."""
+        """The source in `text`, or a model named as on the command line; files are read below `packages`, not its."""
         if text and not text.startswith("{"):
             return cls(text)
         try:
@@ -85,7 +85,7 @@ class Source:
             raise ModelError("the recording does not say which model it is of: give it with --of") from None
 
     def findings(self) -> list[Finding]:
-        """What the doctor says."""
+        """The findings of the doctor."""
         from bough.io import doctor
 
         path = self.path()
@@ -108,7 +108,7 @@ def molecule_of(structure: str, ph: float | None = None, **options: Any) -> Mole
 
 
 def existing(file: str) -> str:
-    """The path of a file that is there."""
+    """The path of an existing file."""
     if not os.path.exists(file):
         raise ModelError(f"there is no file {short(file, 300)}")
     return file
@@ -143,7 +143,7 @@ def load_options(
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """What a shell offers for a model."""
+    """Completions of a model."""
     from bough.io.named import complete
 
     return complete(incomplete)

@@ -74,7 +74,7 @@ class Call:
         return tuple(first.shape[: first.ndim - len(self.shapes[0])])
 
 
-# Arrays of PyTorch and of JAX alike. No methods: torch.compile cannot follow those of a call.
+# For arrays of PyTorch and of JAX. No methods: torch.compile cannot follow those of a call.
 
 
 def leading_axes(call: Call, name: str, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
@@ -130,7 +130,7 @@ def registered(name: str) -> Call:
 
 
 class Keywords(NamedTuple):
-    """What a caller of a bridge says by name: options of the function, and forces and quantities of the model."""
+    """Keywords of a call: options of the function, and forces and quantities of the model."""
 
     options: dict[str, Any]
     parameters: dict[str, Any]  # arrays, in the order in which functions take them

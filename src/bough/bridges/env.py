@@ -34,7 +34,7 @@ Array: TypeAlias = Any  # of numpy, or on a GPU of PyTorch or CuPy
 
 
 class RobotState(NamedTuple):
-    """What rewards, observations and terminations are made of; a row for each robot."""
+    """Arguments of rewards, observations and terminations; a row for each robot."""
 
     q: Array
     v: Array
@@ -188,7 +188,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         self._seen[rows] = self._observed(state)[rows]
 
     def _drawn(self, value: Any, rows: Array, dimensions: int) -> Array:
-        """What these rows get of something that is drawn, the same for all, or one for each of all rows."""
+        """The values for these rows of something that is drawn, the same for all, or one for each of all rows."""
         if callable(value):
             return asarray(value(self._random, len(rows)), self._like)
         found = asarray(value, self._like)
@@ -317,7 +317,7 @@ def _restore(thing: Any, numbers: dict[str, Any]) -> None:
 
 
 def _numbers(thing: Any) -> dict[str, Any]:
-    """What changes in an environment and the simulation under it: numbers, arrays of them and generators, by name."""
+    """The state of an environment and its simulation: numbers, arrays of them and generators, by name."""
     found: dict[str, Any] = {}
     for name, x in (thing if isinstance(thing, dict) else getattr(thing, "__dict__", {})).items():
         if name == "_arguments":

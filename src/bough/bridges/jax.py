@@ -48,7 +48,7 @@ def call(model: Model | OperationalSpace, name: str, *arrays: Any, **options: An
     `forces` are wrenches on all bodies (..., bodies, 6), where `Dynamics` takes them. `inertia`, `armature`, `gravity`
     and `placement` are arrays in the place of the model's own numbers, for all rows or one for each (see `Dynamics`).
     All have gradients like the others. Quantities for all rows are examined where JAX knows their numbers (not under
-    `jit` and `grad`); check=False leaves that out. Of an `OperationalSpace` in the place of the model, `name` is one of
+    `jit` and `grad`); check=False skips that. Of an `OperationalSpace` in the place of the model, `name` is one of
     the functions that its `export_c` knows; Lambda is damped as in the space, and singular tasks are not looked for.
     """
     given = sorted_keywords(options)

@@ -43,7 +43,7 @@ def call(model: Model | OperationalSpace, name: str, *tensors: Any, **options: A
 
     `forces` are wrenches on all bodies (..., bodies, 6), where `Dynamics` takes them. `inertia`, `armature`, `gravity`
     and `placement` are tensors in the place of the model's own numbers, for all rows or one for each (see `Dynamics`).
-    All have gradients like the others. Quantities for all rows are examined; check=False leaves that out.
+    All have gradients like the others. Quantities for all rows are checked; check=False skips that.
     Of an `OperationalSpace` in the place of the model, `name` is one of the functions that its `export_c` knows; Lambda
     is damped as in the space, and singular tasks are not looked for.
     """
@@ -66,7 +66,7 @@ def call(model: Model | OperationalSpace, name: str, *tensors: Any, **options: A
 
 
 def _found(model: Model | OperationalSpace, name: str, options: dict[str, Any], inputs: tuple[str, ...]) -> Call:
-    """Which call it is: found by Python, not by `torch.compile`, which cannot see into it."""
+    """The kind of call, found by Python: `torch.compile` cannot trace this."""
     return call_of(model, name, options, inputs)
 
 
@@ -107,7 +107,7 @@ def _check(found: Call, name: str, tensors: Sequence[Any]) -> tuple[tuple[Any, .
 
 
 def _is_one(found: Call, tensors: Sequence[Any]) -> bool:
-    """Are these one configuration that fits as it is?"""
+    """Whether these are one configuration that fits without conversion."""
     first: Any = tensors[0] if tensors else None
     if type(first) is not torch.Tensor or first.dtype not in FLOATS or len(tensors) != len(found.shapes):
         return False
@@ -126,7 +126,7 @@ def _numbers(x: Any) -> Any:
 
 
 def _is_transformed(tensors: Sequence[Any]) -> bool:
-    """Is this part of a transform of torch.func, or of code that is being compiled?"""
+    """Whether this runs in a transform of torch.func, or in code that is being compiled."""
     if torch.compiler.is_compiling():
         return True
     return any(torch._C._functorch.is_functorch_wrapped_tensor(x) for x in tensors)
@@ -140,7 +140,7 @@ def _is_plain(tensors: Sequence[Any]) -> bool:
 
 
 def _apply(name: str, tensors: Sequence[Any]) -> Sequence[Any]:
-    """One configuration or a batch of rows, all tensors alike."""
+    """One configuration or a batch of rows, the same for all tensors."""
     if torch.compiler.is_compiling():
         return list(torch.ops.bough.run(name, list(tensors)))
     if any(torch._C._dispatch_keys(x).has(BATCHED) for x in tensors):

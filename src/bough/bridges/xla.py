@@ -1,4 +1,4 @@
-"""What XLA calls: handlers in machine code for functions that any thread may call, and in Python for all others.
+"""Handlers that XLA calls: in machine code for functions that any thread may call, and in Python for all others.
 
 Those in Python serve code that needs memory of its own for each call, and kernels on a GPU, launched on XLA's stream.
 The layout of what XLA passes is that of its C interface, version 0.1 and later (xla/ffi/api/c_api.h); `xla_handler.ll`

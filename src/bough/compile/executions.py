@@ -40,7 +40,7 @@ class Execution(Protocol):
 
 
 class Device(NamedTuple):
-    """Where functions run: "cpu", or "cuda" on arrays (batch, n) "rows" or (n, batch) "columns"."""
+    """A device: "cpu", or "cuda" on arrays (batch, n) "rows" or (n, batch) "columns"."""
 
     name: str
     layout: Layout = "rows"

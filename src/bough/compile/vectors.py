@@ -83,7 +83,7 @@ def pack(r: Rows, o: int, rows: Block) -> None:
 
 
 def place(i: int, j: int) -> int:
-    """Where the upper triangle, packed row by row, has entry (i, j)."""
+    """The offset of entry (i, j) in the upper triangle, packed row by row."""
     return 6 * i - i * (i + 1) // 2 + j
 
 

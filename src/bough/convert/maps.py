@@ -98,7 +98,7 @@ class LayoutMap:
         self.nq, self.nv = sizes
         plain = [p for p in pairs if p.rule is SAME and p.mount is None]
         self._special = [p for p in pairs if not (p.rule is SAME and p.mount is None)]
-        # joints that are written alike, by the places of their coordinates, with ratio and offset
+        # joints with one layout, by the places of their coordinates, with ratio and offset
         self._q = _places(plain, "q")
         self._v = _places(plain, "v")
 
@@ -285,7 +285,7 @@ class LayoutMap:
         return found[:, :n], found[:, n : 2 * n], found[:, 2 * n :]
 
     def _turn(self, p: Pair, at: tuple[FloatArray, ...], T: FloatArray, turned: FloatArray) -> None:
-        """What a turned part X = R x, X' = R (x' + w x x) of v and a there adds to T, and R' f to derivatives by q."""
+        """The contribution of a rotated part X = R x, X' = R (x' + w x x) of v and a to T, and of R' f to d/dq."""
         q, v, a, force = at
         n, k, axes = self.model.nv, self.nv, np.array(PRIMITIVES[JOINTS[p.own.type][0]].axes)
         own, there = np.arange(n)[p.own.v], np.arange(k)[p.there.v]
@@ -308,7 +308,7 @@ class LayoutMap:
             turned[np.ix_(own[mine], by)] += _cross_matrix(f)[np.ix_(own_axes, about)]
 
     def _matching(self, q: Any, y: FloatArray, name: str, other: str = "q") -> Any:
-        """q (or v) as an array with the same batch as y; None where there is none."""
+        """q (or v) as an array with the batch of y, or None."""
         if q is None:
             return None
         x = checked(q, self.model.nq, "q") if other == "q" else q
@@ -331,7 +331,7 @@ class LayoutMap:
 
 
 class _Places(NamedTuple):
-    """Coordinates that are written alike: x_there = ratio x + offset."""
+    """Coordinates with one layout: x_there = ratio x + offset."""
 
     there: Any
     own: Any
@@ -388,7 +388,7 @@ def _symmetric(H: npt.ArrayLike, n: int) -> FloatArray:
 
 
 def rule_of(joint: Joint, engine: str) -> ForeignLayout:
-    """How an engine writes a joint, where its file says that."""
+    """The layout of a joint in an engine, if its file says that."""
     chain = JOINTS[joint.type]
     return PRIMITIVES[chain[0]].layouts.get(engine, SAME) if len(chain) == 1 else SAME
 

@@ -81,7 +81,7 @@ def span_grid(m: int) -> TreeSums:
 
 
 class DensityRule(NamedTuple):
-    """How many times cheaper than dense ones sparse operations are: by the rule of thumb, and exactly."""
+    """The ratio of dense to sparse operations: by the rule of thumb, and exactly."""
 
     density: float  # alpha
     factorize: float  # 1 / alpha^2
@@ -143,6 +143,6 @@ def aba(tree: Tree) -> OperationCount:
 
 
 def crba_forward_dynamics(tree: Tree, dofs: ArrayLike, floating_roots: Sequence[int] = ()) -> OperationCount:
-    """RNEA, CRBA, LTDL and one back-substitution, tau - C left out: F05 section 6."""
+    """RNEA, CRBA, LTDL and one back-substitution, without tau - C: F05 section 6."""
     expanded = tree.expanded(dofs)
     return rnea(tree, floating_roots) + crba(tree, floating_roots) + ltdl(expanded) + ltdl_solve(expanded)

@@ -50,7 +50,7 @@ def nullspace(tree: Tree, rows: Sequence[int]) -> OperationCount:
 
 
 def dense(n: int, m: int) -> dict[str, OperationCount]:
-    """What the operations above cost with standard matrix arithmetic on n DoF and m task rows."""
+    """The cost of the operations above with standard matrix arithmetic on n DoF and m task rows."""
     pairs = n * (n - 1) // 2
     return {
         "ltdl": ops(m=(n**3 - n) // 6, a=(n**3 - n) // 6, d=pairs),
@@ -101,7 +101,7 @@ def rjk_omega(tree: Tree, bodies: Sequence[int], *, as_printed: bool = False) ->
 
 
 def rjk_need(tree: Tree, bodies: Sequence[int], *, as_printed: bool = False) -> set[tuple[int, int]]:
-    """Pairs (i, j), i not after j in depth-first order, of the blocks needed: F10 Fig. 15, zero blocks left out.
+    """Pairs (i, j), i not after j in depth-first order, of the nonzero blocks needed: F10 Fig. 15.
 
     The printed figure loses pairs whose parents are in the other order (erratum E1); `as_printed` loses them too. Which
     these are depends on the numbering, so that it takes the tree's own one, in which parents must come first.

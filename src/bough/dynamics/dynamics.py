@@ -230,11 +230,11 @@ class Dynamics:
         packed = found.call(q, out=out.packed if isinstance(out, Factor) else out, **parameters)
         if "factorize" not in self.__dict__:
             self.__dict__["factorize"] = self._factorize_shortcut(found)
-        return out if isinstance(out, Factor) else Factor(tree, "ltdl", packed, self._joint_of_freedom)
+        return out if isinstance(out, Factor) else Factor(tree, "ltdl", packed, self._dof_joints)
 
     def _factorize_shortcut(self, found: CompiledFunction) -> Callable[..., Factor]:
         """`factorize`, faster for arrays that fit."""
-        method, tree, names = self._written("factorize"), self.model.dof_tree, self._joint_of_freedom
+        method, tree, names = self._written("factorize"), self.model.dof_tree, self._dof_joints
         known = self._library.parameters
         rows_of, defaults = known.shortcut(found, nothing), known.defaults_of_calls
 
@@ -485,7 +485,7 @@ class Dynamics:
         return self._library.with_forces(name, method, inputs, forces, **call)
 
     @cached_property
-    def _joint_of_freedom(self) -> list[str]:
+    def _dof_joints(self) -> list[str]:
         """The name of the joint that each entry of v belongs to."""
         return [j.name for j in self.model.joints for _ in range(j.v.stop - j.v.start)]
 

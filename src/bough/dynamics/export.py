@@ -147,7 +147,7 @@ def _entry_points(functions: Sequence[Wanted]) -> dict[str, tuple[str, dict[str,
 
 
 def _note(name: str, given: dict[str, Any]) -> list[str]:
-    """What the header says about a function: what it computes, of which frame and in which reference."""
+    """The comment of a function in the header: its result, frame and reference."""
     row = function(name)
     options = check_options(row, given)
     lines = [f"{row.summary}."]

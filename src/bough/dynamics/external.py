@@ -85,22 +85,22 @@ def points_on(model: Model, numbers: IntArray, offsets: FloatArray) -> Points:
 def named_points(model: Model, names: Sequence[str], *, in_company: bool) -> NamedPoints:
     """Points for named wrenches, one each.
 
-    With `company`, the same bodies of identical limbs (see `find_limbs`) get points, too, with a share of zero: limbs
+    With `in_company`, the same bodies of identical limbs (see `find_limbs`) get points, too, of zero share: limbs
     stay identical, so that code for one configuration is vectorised over them.
     """
     body, p, *_ = points_of(model, names)
-    seats = [(int(i), tuple(x), j) for j, (i, x) in enumerate(zip(body, p, strict=True))]
+    points = [(int(i), tuple(x), j) for j, (i, x) in enumerate(zip(body, p, strict=True))]
     if in_company:
         limb, place = find_limbs(model.mechanism)
-        pushed = Counter(i for i, _, _ in seats)
-        for i, x, _ in tuple(seats):
+        pushed = Counter(i for i, _, _ in points)
+        for i, x, _ in tuple(points):
             twins = [t for t in range(len(place)) if i >= 0 and limb[i] and place[t] == place[i]]
             for t in twins if len(twins) <= LARGEST_COMPANY else ():
                 if pushed[t] < pushed[i]:
                     pushed[t] += 1
-                    seats.append((t, x, -1))
-    share = np.array([[float(j == k) for k in range(len(names))] for _, _, j in seats])
-    bodies, places = np.array([s[0] for s in seats], np.int64), np.array([s[1] for s in seats])
+                    points.append((t, x, -1))
+    share = np.array([[float(j == k) for k in range(len(names))] for _, _, j in points])
+    bodies, places = np.array([s[0] for s in points], np.int64), np.array([s[1] for s in points])
     return NamedPoints(*_listed(bodies, places, len(model.mechanism.parent)), share)
 
 

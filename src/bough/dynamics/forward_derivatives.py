@@ -15,7 +15,7 @@ from bough.dynamics.inverse_by_factor import inverse
 from bough.dynamics.inverse_derivatives import (
     INVERSE_DERIVATIVES,
     inverse_dynamics_derivatives,
-    move_freedoms,
+    move_dofs,
     move_mass,
     place_from_root,
     slopes,
@@ -63,7 +63,7 @@ def force_slopes(
     acceleration(m, t, q, v, tau, w)
     by_freedom(m, w.qdd, w.effort)
     for i in range(len(m.parent)):
-        move_freedoms(m, i, w)
+        move_dofs(m, i, w)
         move_mass(m, i, w)
     sum_over_subtrees(m, w)
     slopes(m, by_q, by_v, w.H, w)
@@ -95,7 +95,7 @@ def acceleration(m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, w: Works
     for i in range(len(m.parent)):
         move_joint(m, q, i, w.X)
         place_from_root(m, i, w)
-        move_freedoms(m, i, w)
+        move_dofs(m, i, w)
         move_mass(m, i, w)
     sum_over_subtrees(m, w)
     for k in range(len(tau)):

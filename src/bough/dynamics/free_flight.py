@@ -1,6 +1,6 @@
 """Free flight in a step of first order conserves momentum, whatever the spin (Simo & Wong 1991).
 
-A joint that frees a body from the world (floating, planar, spherical) has velocities in axes that turn with the body. An
+A joint that frees a body from the world (floating, planar, spherical) has velocities in axes that turn with it. An
 Euler step of them changes the momentum of a free body. Here a step works in the axes at its start, and rotates its
 result into those at its end. With the composite inertia of all bodies at the base (mass, centre c, moment J there), the
 base alone would

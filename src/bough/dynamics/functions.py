@@ -25,7 +25,7 @@ from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.joint_forces import JOINT_FORCES
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
 from bough.dynamics.laws import joint_laws
-from bough.dynamics.parameters import SHAPES, Parameters, check_inputs, seats_of
+from bough.dynamics.parameters import SHAPES, Parameters, body_layout, check_inputs
 from bough.dynamics.placements import PLACEMENTS, all_frames
 from bough.dynamics.regressor import PACKED_REGRESSOR, REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
@@ -103,8 +103,8 @@ def _rows(model: Model, options: Options) -> tuple[Any, ...]:
     return (dof_rows(model.dof_tree),)
 
 
-def _seats(model: Model, options: Options) -> tuple[Any, ...]:
-    return (seats_of(model, ()),)
+def _body_layout(model: Model, options: Options) -> tuple[Any, ...]:
+    return (body_layout(model, ()),)
 
 
 def _laws(model: Model, options: Options) -> tuple[Any, ...]:
@@ -138,7 +138,7 @@ _ROWS = (
     Function(
         "joint_forces",
         "what each joint exerts on its body, [force, moment] at the body's origin, in its axes",
-        {"rnea": Method(JOINT_FORCES, _seats, folds=False)},
+        {"rnea": Method(JOINT_FORCES, _body_layout, folds=False)},
         takes_forces=True,
     ),
     _row("gravity", "the torque that holds the mechanism at rest against gravity", GRAVITY),
@@ -147,12 +147,12 @@ _ROWS = (
     Function(
         "regressor",
         "Y with tau = Y pi + armature qdd, pi the inertias of all bodies",
-        {"regressor": Method(REGRESSOR, _seats, mimic=False)},
+        {"regressor": Method(REGRESSOR, _body_layout, mimic=False)},
     ),
     Function(
         "packed_regressor",
         "the rows of Y that are not zero, for each body the freedoms from it to its root",
-        {"regressor": Method(PACKED_REGRESSOR, _seats, mimic=False)},
+        {"regressor": Method(PACKED_REGRESSOR, _body_layout, mimic=False)},
     ),
     _row("inverse_dynamics_derivatives", "dtau/dq, dtau/dv and dtau/dqdd, q along velocities", INVERSE_DERIVATIVES),
     Function(

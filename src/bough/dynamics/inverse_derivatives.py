@@ -1,8 +1,8 @@
 """Derivatives of inverse dynamics in closed form (Singh, Russell & Wensing 2022), all in the axes of the root body.
 
 A motion along degree of freedom k of body b moves its whole subtree. Relative to it, the velocity of the subtree
-changes by P_k = V_parent x S_k and its acceleration by R_k = A_parent x S_k + V_parent x P_k; with the rate of degree
-of freedom k they change by S_k and D_k = P_k + V_b x S_k. A body whose velocity changes by U and whose acceleration
+changes by P_k = V_parent x S_k and its acceleration by R_k = A_parent x S_k + V_parent x P_k; with the rate of DoF k
+they change by S_k and D_k = P_k + V_b x S_k. A body whose velocity changes by U and whose acceleration
 changes by W needs the further force I W + 2 B U, with
 
     2 B (u, .) = 2 (tr(N) u - N u, u x p),   N = integral of rdot r' dm = [w x] Sigma + l h',   p = m l + w x h
@@ -66,7 +66,7 @@ def inverse_dynamics_derivatives(
     for i in range(len(m.parent)):
         move_joint(m, q, i, w.X)
         place_from_root(m, i, w)
-        move_freedoms(m, i, w)
+        move_dofs(m, i, w)
         move_mass(m, i, w)
     sum_over_subtrees(m, w)
     slopes(m, by_q, by_v, by_qdd, w)
@@ -84,7 +84,7 @@ def place_from_root(m: Mechanism, i: int, w: Workspace) -> None:
 
 
 @kernel
-def move_freedoms(m: Mechanism, i: int, w: Workspace) -> None:
+def move_dofs(m: Mechanism, i: int, w: Workspace) -> None:
     """Velocity V and acceleration A of body i, less gravity, and S, P, R, D of its DoF."""
     zero, up = m.zero[0], m.parent[i]
     at = (zero, zero, zero)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.parameters import Seats
+from bough.dynamics.parameters import BodyLayout
 from bough.dynamics.rnea import RNEA, rnea
 from bough.joints import Mechanism
 from bough.spatial import angular, cross, get3, get6, get9, linear, rotate_back, sub3
@@ -12,7 +12,7 @@ from bough.types import Rows, Workspace
 
 
 @kernel
-def joint_forces(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, F: Rows, w: Workspace) -> None:
+def joint_forces(m: Mechanism, s: BodyLayout, q: Rows, v: Rows, qdd: Rows, F: Rows, w: Workspace) -> None:
     """F (joints, 6): what each joint exerts on its body, [force, moment] at the body's origin, in its axes.
 
     After `rnea`, w.f holds f_i = what body i needs, and all bodies beyond it.

@@ -229,7 +229,7 @@ def guess_locked(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, h
 
 @kernel
 def revise_locked(m: Mechanism, j: JointLaws, q: Rows, v: Rows, h: Scalar, w: Workspace) -> None:
-    """After a pass, lock joints that pass a stop or turn against their friction; release those whose law is violated."""
+    """After a pass, lock joints that pass a stop or turn against their friction; release those that violate theirs."""
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
             if j.stops[k] > 0 or j.rough[k] == 1:

@@ -72,14 +72,14 @@ def subtract_wrenches(m: Mechanism, i: int, X: Rows, f: Rows) -> None:
         for j in range(m.first_push[i], m.first_push[i + 1]):
             k = m.push[j]
             x, y = m.wrench[k], get6(f, i)
-            force = subtract_turned(R, (x[0], x[1], x[2]), linear(y))
+            force = subtract_rotated(R, (x[0], x[1], x[2]), linear(y))
             # the moment of the force about the body's origin is p x (what `force` lost)
             lever = cross(get3(m.push_at, k), sub3(force, linear(y)))
-            put6(f, i, join(add3(subtract_turned(R, (x[3], x[4], x[5]), angular(y)), lever), force))
+            put6(f, i, join(add3(subtract_rotated(R, (x[3], x[4], x[5]), angular(y)), lever), force))
 
 
 @kernel
-def subtract_turned(R: Rotation, x: Vector, y: Vector) -> Vector:
+def subtract_rotated(R: Rotation, x: Vector, y: Vector) -> Vector:
     """y - R' x. 9m + 9a."""
     return (
         y[0] - R[0] * x[0] - R[3] * x[1] - R[6] * x[2],

@@ -32,8 +32,8 @@ from bough.types import FloatArray, Rows, Workspace
 SHAPES = {"inertia": "joints 10", "armature": "nv", "gravity": "3", "placement": "joints 4 4"}
 
 
-class Seats(NamedTuple):
-    """Where the user's numbers go. All arrays with a row for each of the user's bodies are marked with them."""
+class BodyLayout(NamedTuple):
+    """The layout of the user's numbers. All arrays with a row for each of the user's bodies are marked with them."""
 
     body: Rows  # (joints,) the kernel's number of the body that carries the inertia of each of the user's
     R: Rows  # (joints, 9) the user's frame in the laid one
@@ -63,13 +63,13 @@ def check_inputs(model: Model, inputs: Any) -> tuple[str, ...]:
 
 
 def own_values(model: Model, name: str) -> FloatArray:
-    """What the model itself has for a quantity."""
+    """The model's own value of a quantity."""
     found = {"inertia": "inertias", "placement": "joint_placements"}.get(name, name)
     values: FloatArray = getattr(model, found)
     return values
 
 
-def seats_of(model: Model, inputs: Sequence[str]) -> Seats:
+def body_layout(model: Model, inputs: Sequence[str]) -> BodyLayout:
     """The constants of a parametrised routine, after the mechanism."""
     body, R, p = body_frames(model)
     own = np.zeros(len(model.mechanism.v_index), np.int64)
@@ -79,7 +79,7 @@ def seats_of(model: Model, inputs: Sequence[str]) -> Seats:
     kind = np.array(model.mechanism.fixed_kind)
     kind[first] = PLACED
     (up_R, up_p), (down_R, down_p) = ((_snapped(T[:, :3, :3].reshape(n, 9)), T[:, :3, 3].copy()) for T in (up, down))
-    return Seats(body, _snapped(R.reshape(n, 9)), p, own, first, up_R, up_p, down_R, down_p, kind)
+    return BodyLayout(body, _snapped(R.reshape(n, 9)), p, own, first, up_R, up_p, down_R, down_p, kind)
 
 
 def _snapped(R: FloatArray) -> FloatArray:
@@ -89,7 +89,7 @@ def _snapped(R: FloatArray) -> FloatArray:
 
 
 @kernel
-def lay_inertias(m: Mechanism, s: Seats, given: Rows, w: Workspace) -> None:
+def lay_inertias(m: Mechanism, s: BodyLayout, given: Rows, w: Workspace) -> None:
     """The kernels' inertias, from the user's in the order m, m c, xx xy yy xz yz zz."""
     for i in range(len(m.parent)):
         put10(w.laid_inertia, i, get10(m.inertia, i))
@@ -100,7 +100,7 @@ def lay_inertias(m: Mechanism, s: Seats, given: Rows, w: Workspace) -> None:
 
 
 @kernel
-def lay_rotors(m: Mechanism, s: Seats, given: Rows, w: Workspace) -> None:
+def lay_rotors(m: Mechanism, s: BodyLayout, given: Rows, w: Workspace) -> None:
     """The kernels' rotor inertias, from the user's in the order of v."""
     for k in range(len(m.v_index)):
         if s.own[k] == 1:
@@ -110,7 +110,7 @@ def lay_rotors(m: Mechanism, s: Seats, given: Rows, w: Workspace) -> None:
 
 
 @kernel
-def lay_placements(m: Mechanism, s: Seats, given: Rows, w: Workspace) -> None:
+def lay_placements(m: Mechanism, s: BodyLayout, given: Rows, w: Workspace) -> None:
     """The fixed parts of all joints, as general placements, from homogeneous matrices."""
     zero, one = m.zero[0], m.one[0]
     for i in range(len(m.parent)):
@@ -146,7 +146,7 @@ LAYING = {
 
 @cache
 def parametrised(routine: Routine, inputs: tuple[str, ...], groups: int) -> Routine:
-    """The routine with further inputs of these names; `Seats` follow the mechanism in its `groups` + 1 constants."""
+    """The routine with further inputs of these names; `BodyLayout` is second of its `groups` + 1 constants."""
     fields = {name: f"m.{name}" for name in Mechanism._fields}
     lines, work = [], dict(routine.work)
     for name in inputs:
@@ -176,9 +176,9 @@ def marks_of(twins: FindTwins) -> FindTwins:
         marked = twins(constants)
         if marked is None:
             return None
-        m, seats = constants[:2]
+        m, layout = constants[:2]
         limb, place = find_limbs(m)
-        rows = {j: Mark(limb[i], (place[i],)) for j, i in enumerate(seats.body.tolist()) if limb[i]}
+        rows = {j: Mark(limb[i], (place[i],)) for j, i in enumerate(layout.body.tolist()) if limb[i]}
         return marked._replace(axes={**marked.axes, "joints": rows})
 
     return found
@@ -201,12 +201,12 @@ class Parameters:
 
     @property
     def folds(self) -> bool:
-        """May masses be handed from body to body? Not where they, or the way between the bodies, are inputs."""
+        """Whether masses may be moved between bodies: not if they, or placements of joints, are inputs."""
         return not {"inertia", "placement"} & {*self.inputs}
 
     @cached_property
-    def seats(self) -> Seats:
-        return seats_of(self.model, self.inputs)
+    def layout(self) -> BodyLayout:
+        return body_layout(self.model, self.inputs)
 
     @cached_property
     def own(self) -> dict[str, FloatArray]:
@@ -224,7 +224,7 @@ class Parameters:
         """A routine, its constants after the mechanism and its marks, with the parameters as inputs."""
         if not self:
             return routine, constants, twins
-        return parametrised(routine, self.inputs, 1 + len(constants)), (self.seats, *constants), marks_of(twins)
+        return parametrised(routine, self.inputs, 1 + len(constants)), (self.layout, *constants), marks_of(twins)
 
     def constants(
         self, routine: Routine, groups: Groups, folded: Callable[[], Mechanism], twins: FindTwins = mark_limbs

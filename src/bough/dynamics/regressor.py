@@ -12,7 +12,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.kinematics import to_parent
 from bough.dynamics.newton_euler import acceleration_tensor, point_acceleration, squares
-from bough.dynamics.parameters import Seats
+from bough.dynamics.parameters import BodyLayout
 from bough.dynamics.rnea import accelerate
 from bough.joints import Mechanism, by_freedom, freedom, move_joint
 from bough.model import Model
@@ -22,7 +22,7 @@ from bough.types import IntArray, Motion, Rows, Vector, Workspace
 
 
 @kernel
-def regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Rows, w: Workspace) -> None:
+def regressor(m: Mechanism, s: BodyLayout, q: Rows, v: Rows, qdd: Rows, Y: Rows, w: Workspace) -> None:
     """Y (nv, 10 bodies) with tau = Y pi + armature qdd; zero where a DoF does not move a body."""
     packed_regressor(m, s, q, v, qdd, w.packed, w)
     fill(Y, m.zero[0])
@@ -38,7 +38,7 @@ def regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Rows, w: W
 
 
 @kernel
-def packed_regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Rows, w: Workspace) -> None:
+def packed_regressor(m: Mechanism, s: BodyLayout, q: Rows, v: Rows, qdd: Rows, Y: Rows, w: Workspace) -> None:
     """Only the rows of Y (pairs, 10) that are not zero: body by body, the DoF from it to its root."""
     by_freedom(m, v, w.rate)
     by_freedom(m, qdd, w.effort)
@@ -55,7 +55,7 @@ def packed_regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Row
 
 
 @kernel
-def body_rows(m: Mechanism, s: Seats, j: int, e: int, Y: Rows, w: Workspace) -> None:
+def body_rows(m: Mechanism, s: BodyLayout, j: int, e: int, Y: Rows, w: Workspace) -> None:
     """The rows of body j, from e on, for all DoF on its path."""
     b, R, p = s.body[j], get9(s.R, j), get3(s.p, j)
     u, alpha = get3(w.w, b), get3(w.alpha, b)

@@ -32,7 +32,7 @@ from bough.types import Motion, Rotation, Rows, Vector, Workspace
 
 
 class Wanted(NamedTuple):
-    """Which frames of a set have a Jacobian, and the reference of velocities, drifts and Jacobians."""
+    """The frames of a set with a Jacobian, and the reference of velocities, drifts and Jacobians."""
 
     frame: Rows  # (count,)
     reference: Rows  # (1,)
@@ -127,7 +127,7 @@ def kinematics_of(
     """The routine for these frames, and its constants after the mechanism; unknown names are refused."""
     for name in jacobians:
         if name not in frames:
-            raise OptionError(f"kinematics: the Jacobian of {name!r} is wanted, but not the frame itself")
+            raise OptionError(f"kinematics: the Jacobian of {name!r} needs the frame among the frames")
     numbers = [model.frame(name) for name in frames]
     places = np.array([list(frames).index(name) for name in jacobians], np.int64)
     wanted = Wanted(places, np.array([REFERENCES[reference]]))

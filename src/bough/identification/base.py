@@ -17,7 +17,7 @@ VISIBLE = 1e-9  # a singular value below this, relative to the largest, is round
 
 
 class BaseParameters(NamedTuple):
-    """Which combinations of the unknowns can be seen: `combinations` @ x are they, one row each.
+    """The identifiable combinations of the unknowns: `combinations` @ x, one row each.
 
     The first unknown of a row has the factor one and occurs in no other. `condition` is that of the equations for
     them, columns scaled to unit length: how much noise is amplified.
@@ -31,7 +31,7 @@ class BaseParameters(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """How many numbers can be seen."""
+        """The number of identifiable combinations."""
         return len(self.seen)
 
     def __str__(self) -> str:

@@ -67,7 +67,7 @@ def fit_in_the_cone(R: FloatArray, z: FloatArray, prior: Prior, weight: float) -
     """x, inertias then terms, that makes |R x - z|^2 / 2 + weight D least."""
     x = np.concatenate([prior.rows.ravel(), prior.terms])
     least = float(np.sum((R @ x - z) ** 2))
-    now = max(weight, least / len(x))  # strong at first, so that the way leads through the middle of the cone
+    now = max(weight, least / len(x))  # strong at first, to stay in the middle of the cone
     while True:
         x = _newton(R, z, prior, now, x)
         if now <= weight:

@@ -1,4 +1,4 @@
-"""What a file says, as arguments for a `Builder`: the readers write it, `load` builds it, the doctor examines it."""
+"""The content of a file, as arguments for a `Builder`: readers make it, `load` builds it, the doctor examines it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FrameArguments(NamedTuple):
 
 
 class ClosureArguments(NamedTuple):
-    """What a file closes or ties beyond a tree: two frames, joined as `bough.model.LoopClosure` says.
+    """A closure of a file: two frames, joined as in `bough.model.LoopClosure`.
 
     Other kinds ("joint", "tendon", "flex") have no frames: models do not know them, and `load` refuses.
     """
@@ -59,7 +59,7 @@ class ClosureArguments(NamedTuple):
 
 
 class Description(NamedTuple):
-    """Bodies (parents first), frames, and notes of what was left out."""
+    """Bodies (parents first), frames, and notes of what was dropped."""
 
     name: str
     bodies: list[BodyArguments]

@@ -9,7 +9,7 @@ from bough.arguments import explained
 from bough.errors import BoughError, short
 from bough.io.description import BodyArguments, Description
 from bough.io.examine import Finding, examine, examine_bodies
-from bough.io.reading import LoadOptions, LoadSettings, build, describe, floated, left_out, prepare
+from bough.io.reading import LoadOptions, LoadSettings, build, describe, floated, ignored_facts, prepare
 from bough.io.urdf import read_loosely
 from bough.io.xml import Document
 from bough.model import WORLD, Model
@@ -40,13 +40,13 @@ def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions
         findings = [f._replace(severity="warning") if f.severity == "error" else f for f in findings]
     elif not any(f.severity == "error" and repr(f.link) in obstacle.what for f in findings):
         findings.append(obstacle)
-    facts = description.notes if isinstance(source, Model) else [*description.notes, *left_out(description)]
+    facts = description.notes if isinstance(source, Model) else [*description.notes, *ignored_facts(description)]
     findings += [Finding(short(description.name), note, "for your information", "note") for note in facts]
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def _loosely(source: str | os.PathLike[str], obstacle: BoughError) -> list[Finding]:
-    """What else is wrong in a URDF file that cannot be read as a tree, link by link; worst first."""
+    """Further errors of a URDF file that is no tree, link by link; worst first."""
     try:
         document = Document(source)
     except BoughError:

@@ -1,4 +1,4 @@
-"""What the doctor looks for: one body, its joint, and bodies together."""
+"""The checks of the doctor: one body, its joint, and bodies together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def examine(description: Description) -> list[Finding]:
 
 
 def examine_bodies(bodies: Iterable[BodyArguments]) -> list[Finding]:
-    """What is suspicious in single bodies, whatever tree they form."""
+    """Findings in single bodies, whatever tree they form."""
     return [finding for body in bodies for finding in _body(body)]
 
 

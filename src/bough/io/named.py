@@ -18,7 +18,7 @@ from bough.model import Model, unknown
 WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 
-def makers() -> tuple[str, ...]:
+def mechanisms() -> tuple[str, ...]:
     """Names of the mechanisms of the zoo."""
     zoo = importlib.import_module("bough.zoo")
 
@@ -35,8 +35,8 @@ def zoo_model(file: str) -> Model:
 
     placed, _, named = file.removeprefix("zoo:").partition("?")
     name, *arguments = placed.split(":")
-    if name not in makers():
-        raise UnknownNameError(unknown("mechanism", name, makers()).replace("the model", "the zoo"))
+    if name not in mechanisms():
+        raise UnknownNameError(unknown("mechanism", name, mechanisms()).replace("the model", "the zoo"))
     signature = inspect.signature(getattr(zoo, name), eval_str=True)
     known = list(signature.parameters)
     expected = f"expected zoo:{name}:{':'.join(known)} or zoo:{name}?{'&'.join(f'{key}=...' for key in known)}"
@@ -112,8 +112,8 @@ def robots() -> list[str]:
 
 
 def complete(incomplete: str) -> list[str]:
-    """What a shell offers for the beginning of a model argument."""
-    offered = [f"zoo:{name}" for name in makers()]
+    """Completions of a model argument."""
+    offered = [f"zoo:{name}" for name in mechanisms()]
     if incomplete.startswith("robot:"):
         with contextlib.suppress(ImportError):
             offered += [f"robot:{name.removesuffix('_description')}" for name in robots()]

@@ -24,7 +24,7 @@ PackagePaths: TypeAlias = Sequence[str | os.PathLike[str]]
 
 
 def describe(source: str | os.PathLike[str], package_paths: PackagePaths = ()) -> Description:
-    """What a URDF or MJCF file says, before anything is built."""
+    """The content of a URDF or MJCF file, before anything is built."""
     document = Document(source)
     if document.root.tag == "robot":
         return urdf.read(document)
@@ -92,7 +92,7 @@ def check_options(options: LoadSettings) -> None:
 
 
 def kept_closures(description: Description, equality: Equality) -> Description:
-    """What has frames stays as loops of the model; what no model keeps is refused. Or all is dropped, with notes."""
+    """Equalities of frames become loops of the model, others are refused; or all are dropped, with notes."""
     drop = equality == "drop"
     gone = [c for c in description.closures if drop or c.kind not in CLOSURE_KINDS]
     if not gone:
@@ -121,7 +121,7 @@ def build(description: Description, options: LoadSettings) -> Model:
         builder.add_closure(c.first, c.second, kind, point=at, other_point=other, length=c.length, name=c.name)
     for more in read_closures(options.closures):
         builder.add_closure(**more)
-    for note in [*description.notes, *left_out(description)]:
+    for note in [*description.notes, *ignored_facts(description)]:
         builder.note(note)
     return builder.build(options.mimic)
 
@@ -156,8 +156,8 @@ def _gravity(description: Description, options: LoadSettings) -> Sequence[float]
         raise ModelError(f"gravity is three numbers, got {short(repr(options.gravity))}") from None
 
 
-def left_out(description: Description) -> list[str]:
-    """What the file says of joints and `Dynamics` ignores."""
+def ignored_facts(description: Description) -> list[str]:
+    """Facts of joints in the file that `Dynamics` ignores."""
     moving = [body for body in description.bodies if JOINTS[body["joint"]]]
     has: dict[str, list[bool]] = {
         "damping": [bool(np.any(body.get("damping", 0.0))) for body in moving],

@@ -133,7 +133,7 @@ def _named(root: Element, tag: str, where: str) -> dict[str, Element]:
 
 
 def _dropped(root: Element) -> list[str]:
-    """What the file says beyond links, joints and inertias, by tag, with the number of its occurrences."""
+    """Tags beyond links, joints and inertias, with the number of their occurrences."""
     dropped: Counter[str] = Counter()
     twice: list[str] = []
     for element in _parts("robot", [root], dropped):

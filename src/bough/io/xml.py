@@ -1,4 +1,4 @@
-"""XML from strangers: no document types, no entities, no external files, bounded size; one sentence if it is broken."""
+"""Untrusted XML: no document types, no entities, no external files, bounded size; one sentence if it is broken."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Document:
             raise FileFormatError(f"{self.name} has a character that is none, at {error.start}") from None
 
     def _decode(self, data: bytes) -> bytes:
-        """The same text as UTF-8, by its byte order mark or declaration; a mark or blanks in front are left out."""
+        """The same text as UTF-8, by its byte order mark or declaration; a mark or blanks in front are removed."""
         marked = next((name for mark, name in MARKS.items() if data.startswith(mark)), None)
         if marked is None and data[:4] in (b"<\0?\0", b"\0<\0?"):
             marked = "utf-16-le" if data[0] else "utf-16-be"

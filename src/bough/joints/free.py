@@ -31,7 +31,7 @@ from bough.types import FloatArray, Rotation, Rows, Scalar
 
 
 @kernel
-def turned(m: Mechanism, i: int, q: Rows) -> Rotation:
+def orientation(m: Mechanism, i: int, q: Rows) -> Rotation:
     k = m.q_index[i] + 3
     return quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3], m.one[0])
 
@@ -39,7 +39,7 @@ def turned(m: Mechanism, i: int, q: Rows) -> Rotation:
 @kernel
 def motion(m: Mechanism, q: Rows, i: int, X: Rows) -> None:
     k = m.q_index[i]
-    put9(X, i, turned(m, i, q))
+    put9(X, i, orientation(m, i, q))
     put_tail(X, i, (q[k], q[k + 1], q[k + 2]))
 
 
@@ -47,7 +47,7 @@ def motion(m: Mechanism, q: Rows, i: int, X: Rows) -> None:
 def integrate(m: Mechanism, i: int, q: Rows, v: Rows, h: Scalar, out: Rows) -> None:
     k, first = m.q_index[i], m.dof[i]
     l, w = tangent(m, first, v, h), tangent(m, first + 3, v, h)
-    step = rotate(turned(m, i, q), screw_step(m, l, w))
+    step = rotate(orientation(m, i, q), screw_step(m, l, w))
     out[k], out[k + 1], out[k + 2] = q[k] + step[0], q[k + 1] + step[1], q[k + 2] + step[2]
     turn_quaternion(m, k + 3, w, q, out)
 
@@ -56,14 +56,14 @@ def integrate(m: Mechanism, i: int, q: Rows, v: Rows, h: Scalar, out: Rows) -> N
 def difference(m: Mechanism, i: int, q0: Rows, q1: Rows, out: Rows) -> None:
     k, first = m.q_index[i], m.dof[i]
     turn = turn_between(m, k + 3, q0, q1)
-    p = rotate_back(turned(m, i, q0), (q1[k] - q0[k], q1[k + 1] - q0[k + 1], q1[k + 2] - q0[k + 2]))
+    p = rotate_back(orientation(m, i, q0), (q1[k] - q0[k], q1[k + 1] - q0[k + 1], q1[k + 2] - q0[k + 2]))
     put_tangent(m, first, screw_between(m, turn, p), out)
     put_tangent(m, first + 3, scale3(turn[3] + turn[3], turn[0]), out)
 
 
 @kernel
 def rate(m: Mechanism, i: int, q: Rows, N: Rows) -> None:
-    k, first, R = m.q_index[i], m.dof[i], turned(m, i, q)
+    k, first, R = m.q_index[i], m.dof[i], orientation(m, i, q)
     for r in range(3):
         for c in range(3):
             N[k + r, m.v_index[first + c]] = R[3 * r + c]

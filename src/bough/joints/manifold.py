@@ -66,7 +66,7 @@ def random(
 
 def _window(low: FloatArray, high: FloatArray, reach: FloatArray) -> tuple[FloatArray, FloatArray]:
     """From where to where to draw: between two limits, near zero without any."""
-    above, below = low > -FAR, high < FAR  # is there something to stay above, and below?
+    above, below = low > -FAR, high < FAR  # whether there are limits
     near_low, near_high = np.maximum(low, -reach), np.minimum(high, reach)  # where there is one limit only
     start = np.where(above, np.where(below, low, near_low), np.minimum(-reach, np.where(below, high - reach, 0.0)))
     stop = np.where(below, np.where(above, high, near_high), np.maximum(reach, np.where(above, low + reach, 0.0)))

@@ -1,4 +1,4 @@
-"""What a primitive joint is, and the one table of them, from which the kernels that ask for its kind are made.
+"""Primitive joints, and their table, from which the kernels that choose by kind are made.
 
 A primitive is a file: its sizes, and four kernels, which are called with the number i of the body they move.
 
@@ -106,7 +106,7 @@ class Primitive:
 
     @property
     def nq(self) -> int:
-        """How many entries of q it has."""
+        """Its number of entries of q."""
         return len(self.neutral)
 
 

@@ -28,7 +28,7 @@ from bough.model.bodies import (
 from bough.model.checks import check_leaves, check_massless, check_positive, check_turning
 from bough.model.contents import WORLD, Coupling, Frames, Joints, unknown
 from bough.model.coupling import Tie, find_ties, free_parents
-from bough.model.dofs import actuated_of, check_dofs, limits_left_out, limits_of, passive_of
+from bough.model.dofs import actuated_of, check_dofs, ignored_limits, limits_of, passive_of
 from bough.model.laid_frames import LaidFrames
 from bough.model.loops import ClosureKind, LoopClosure, check_closure, check_ends, end_of
 from bough.model.model import Model
@@ -38,7 +38,7 @@ from bough.types import FloatArray, IntArray
 Mimic = Literal["honour", "independent"]
 
 
-class _Seat(NamedTuple):
+class _Carrier(NamedTuple):
     """Where a frame sits: the number of the moving body that carries it (-1 = world), and its placement there."""
 
     body: int
@@ -250,17 +250,17 @@ class Builder:
         moving = [b for b in self._bodies.values() if JOINTS[b.joint]]
         if not moving:
             raise ModelError(f"{self.name!r} has no moving body; expected a joint that moves, or a floating base")
-        seats = self._seats(moving)
+        carriers = self._carriers(moving)
         ties = find_ties(moving) if mimic == "honour" else {}
-        inertia = self._carried_inertia(seats, len(moving))
-        parents = [seats[b.parent].body for b in moving]
+        inertia = self._carried_inertia(carriers, len(moving))
+        parents = [carriers[b.parent].body for b in moving]
         if not self.check:
             check_positive(moving, inertia)
         check_massless(moving, parents, ties, inertia)
         check_leaves(moving, parents, ties, inertia)
         check_turning(moving, parents, inertia)
         q, v = _places(moving, ties)
-        parts, last_part = _parts(moving, seats, inertia, _Coordinates(q[:, 0], v[:, 0], ties))
+        parts, last_part = _parts(moving, carriers, inertia, _Coordinates(q[:, 0], v[:, 0], ties))
         mechanism, layout, rank = assemble(parts, self.gravity.tolist())
         free = [k for k in range(len(moving)) if k not in ties]
         joints = Joints(
@@ -269,55 +269,55 @@ class Builder:
         )  # fmt: skip
         names = [b.joint_name for b in moving]
         couplings = tuple(Coupling(names[k], names[tie.leader], tie.ratio, tie.offset) for k, tie in ties.items())
-        frames = self._named_frames(seats, layout, rank[last_part])
+        frames = self._named_frames(carriers, layout, rank[last_part])
         check_ends(self._closures.values(), dict(zip(frames.names, frames.body.tolist(), strict=True)))
         parent = free_parents(parents, ties)
         limits = limits_of(moving, v, ties)
-        notes = (*self.notes, *limits_left_out(moving, v, ties, limits))
+        notes = (*self.notes, *ignored_limits(moving, v, ties, limits))
         return Model(
             self.name, parent, joints, frames, mechanism, limits, passive_of(moving, v, ties),
             actuated_of(moving, parents, v, ties), couplings, notes,
             tuple(self._closures.values()),
         )  # fmt: skip
 
-    def _seats(self, moving: list[Body]) -> dict[str, _Seat]:
+    def _carriers(self, moving: list[Body]) -> dict[str, _Carrier]:
         """Where every body sits: a welded one on the moving body (or world) that carries it."""
         number = {b.name: k for k, b in enumerate(moving)}
-        seats = {WORLD: _Seat(-1, EYE, ZERO)}
+        carriers = {WORLD: _Carrier(-1, EYE, ZERO)}
         for body in self._bodies.values():
             k = number.get(body.name)
             if k is None:
-                up = seats[body.parent]
-                seats[body.name] = _Seat(up.body, up.R @ body.R, up.p + up.R @ body.p)
+                up = carriers[body.parent]
+                carriers[body.name] = _Carrier(up.body, up.R @ body.R, up.p + up.R @ body.p)
             else:
                 turned = PRIMITIVES[JOINTS[body.joint][0]].takes_axis and body.axes[0, 2] != 1.0
-                seats[body.name] = _Seat(k, planar_frame(body.axes[0]).T if turned else EYE, ZERO)
-        return seats
+                carriers[body.name] = _Carrier(k, planar_frame(body.axes[0]).T if turned else EYE, ZERO)
+        return carriers
 
-    def _carried_inertia(self, seats: dict[str, _Seat], n: int) -> FloatArray:
+    def _carried_inertia(self, carriers: dict[str, _Carrier], n: int) -> FloatArray:
         """(n, 10) inertias of the moving bodies with all that is welded to them, in the frames of their joints."""
-        chosen = [(seats[b.name], b.inertia) for b in self._bodies.values()]
-        chosen = [(seat, inertia) for seat, inertia in chosen if seat.body >= 0]
-        body = np.array([seat.body for seat, _ in chosen])
-        R = np.array([seat.R for seat, _ in chosen])
-        p = np.array([seat.p for seat, _ in chosen])
+        chosen = [(carriers[b.name], b.inertia) for b in self._bodies.values()]
+        chosen = [(carrier, inertia) for carrier, inertia in chosen if carrier.body >= 0]
+        body = np.array([carrier.body for carrier, _ in chosen])
+        R = np.array([carrier.R for carrier, _ in chosen])
+        p = np.array([carrier.p for carrier, _ in chosen])
         inertia = np.array([inertia for _, inertia in chosen])
-        away = np.array([seat.R is not EYE for seat, _ in chosen])
+        away = np.array([carrier.R is not EYE for carrier, _ in chosen])
         back = -np.einsum("nji,nj->ni", R[away], p[away])
         inertia[away] = laid_inertia(inertia[away], R[away].transpose(0, 2, 1), back)
         total = np.zeros((n, 10))
         np.add.at(total, body, inertia)
         return total
 
-    def _named_frames(self, seats: dict[str, _Seat], layout: LaidFrames, last: IntArray) -> Frames:
+    def _named_frames(self, carriers: dict[str, _Carrier], layout: LaidFrames, last: IntArray) -> Frames:
         """The world, every body and every added frame; `last` is the kernel's number of each moving body."""
         names = (WORLD, *self._bodies, *self._frames)
-        found = [seats[name] for name in (WORLD, *self._bodies)]
+        found = [carriers[name] for name in (WORLD, *self._bodies)]
         for body, R, p in self._frames.values():
-            seat = seats[body]
-            found.append(_Seat(seat.body, seat.R @ R, seat.p + seat.R @ p))
-        carrier = np.array([seat.body for seat in found])
-        R, p = np.array([seat.R for seat in found]), np.array([seat.p for seat in found])
+            on = carriers[body]
+            found.append(_Carrier(on.body, on.R @ R, on.p + on.R @ p))
+        carrier = np.array([on.body for on in found])
+        R, p = np.array([on.R for on in found]), np.array([on.p for on in found])
         number = np.where(carrier >= 0, last[np.maximum(carrier, 0)], -1)
         moves = carrier >= 0
         laid_R, laid_p = layout.R[number[moves]], layout.p[number[moves]]
@@ -349,13 +349,13 @@ def _places(moving: list[Body], ties: dict[int, Tie]) -> tuple[IntArray, IntArra
 
 
 def _parts(
-    moving: list[Body], seats: dict[str, _Seat], inertia: FloatArray, at: _Coordinates
+    moving: list[Body], carriers: dict[str, _Carrier], inertia: FloatArray, at: _Coordinates
 ) -> tuple[Parts, IntArray]:
     """Primitive bodies, and the number of the last one of each moving body, which carries its inertia."""
     rows: list[tuple[Any, ...]] = []
     last: list[int] = []
     for k, body in enumerate(moving):
-        up, own = seats[body.parent], seats[body.name]
+        up, own = carriers[body.parent], carriers[body.name]
         R = body.R if up.R is EYE else up.R @ body.R
         p = body.p if up.R is EYE else up.p + up.R @ body.p
         if own.R is not EYE:

@@ -1,4 +1,4 @@
-"""What a model is made of, as the user knows it: joints, frames, limits, passive forces, mimic couplings."""
+"""The contents of a model in the user's order: joints, frames, limits, passive forces, mimic couplings."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class JointLimits(NamedTuple):
 
 
 class Passive(NamedTuple):
-    """What joints do by themselves, per degree of freedom, all (nv,): used by `simulate`, and by nothing in `dynamics`.
+    """Passive joint forces by degree of freedom, all (nv,): used by `simulate` and ignored by `Dynamics`.
 
     The force of a joint is -damping v - friction sign(v) - stiffness (x - rest), where x - rest is the tangent vector
     from `Model.rest_configuration` to q. Units: N m s or N s/m, N m or N, N m or N/m (per radian or metre), rad or m.

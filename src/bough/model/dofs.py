@@ -1,4 +1,4 @@
-"""What is known of each degree of freedom besides its inertia: limits, passive forces, and whether a motor drives it.
+"""Facts of each degree of freedom besides its inertia: limits, passive forces, and whether a motor drives it.
 
 A mimic joint has no degree of freedom of its own: its forces act on its leader. With x_f = ratio x + offset, a rate v
 of the leader is ratio v of the follower, and a force f on the follower is ratio f on the leader.
@@ -47,7 +47,7 @@ def limits_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> JointLim
     """Limits of the independent joints; `v` is (n, 2), where the DoFs of each moving body start and stop.
 
     Positions and rates at which a mimic joint reaches its own limits are limits of its leader, unless they leave it no
-    range. Its effort is not: it gets only a part of what its leader's motor exerts (see `limits_left_out`).
+    range. Its effort is not: it gets only a part of what its leader's motor exerts (see `ignored_limits`).
     """
     nv = int(v.max())
     columns = {"lower": np.full(nv, -np.inf)} | {key: np.full(nv, np.inf) for key in ("upper", "velocity", "effort")}
@@ -66,7 +66,7 @@ def limits_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> JointLim
     return JointLimits(*(frozen(columns[key]) for key in JointLimits._fields))
 
 
-def limits_left_out(moving: list[Body], v: IntArray, ties: dict[int, Tie], limits: JointLimits) -> list[str]:
+def ignored_limits(moving: list[Body], v: IntArray, ties: dict[int, Tie], limits: JointLimits) -> list[str]:
     """A sentence for each limit of a mimic joint that its leader's limits do not express."""
     notes = []
     for k, tie in ties.items():
@@ -74,10 +74,10 @@ def limits_left_out(moving: list[Body], v: IntArray, ties: dict[int, Tie], limit
         leader = moving[tie.leader].joint_name
         lower, upper, _ = _through(body, tie)
         if not (lower <= limits.lower[x] and limits.upper[x] <= upper):
-            notes.append(f"left out the limits of mimic joint {body.joint_name!r}: they leave {leader!r} no room")
+            notes.append(f"dropped the limits of mimic joint {body.joint_name!r}: they leave {leader!r} no room")
     driven = [moving[k].joint_name for k in ties if math.isfinite(moving[k].options.get("effort") or math.inf)]
     if driven:
-        notes.append(f"left out the effort of mimic joints, because their leaders are driven: {', '.join(driven)}")
+        notes.append(f"dropped the effort of mimic joints, because their leaders are driven: {', '.join(driven)}")
     return notes
 
 

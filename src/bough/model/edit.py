@@ -1,4 +1,4 @@
-"""A model built anew from what it knows of itself, with joints welded."""
+"""Rebuild a model with joints welded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def welded_at(model: Model, q: npt.ArrayLike, joints: Sequence[str]) -> Model:
 
 
 def rebuilt(model: Model, welded: Mapping[str, FloatArray]) -> Model:
-    """The model built anew from what it knows of itself, with these joints fixed at configurations (nq,)."""
+    """The model rebuilt with these joints fixed at configurations (nq,)."""
     if model.couplings:
         raise ModelError(f"{model.name!r} has mimic joints, which cannot be welded afterwards; use weld= of bough.load")
     m, builder = model.mechanism, Builder(model.name, model.gravity.tolist(), check=False)

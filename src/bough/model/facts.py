@@ -1,4 +1,4 @@
-"""What a model says of itself: its sizes, its digest, its summary, and why a result is not finite."""
+"""Facts of a model: its sizes, its digest, its summary, and why a result is not finite."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sizes_of(model: Model) -> dict[str, int]:
 
 
 def digest(model: Model) -> str:
-    """Of all numbers, names and closures; notes and visuals are left out."""
+    """Of all numbers, names and closures; notes and visuals are omitted."""
     found = hashlib.sha256()
     of_dofs = (*model.limits, *model.passive, model.actuated)
     for array in (*model.mechanism[:OWN_FIELDS], *of_dofs, *model.frames[1:], model.joints.q, model.joints.v):
@@ -77,7 +77,7 @@ def summary(model: Model) -> str:
 
 
 def _passive(model: Model) -> str:
-    """How many DoF have damping, friction, springs or no motor: nothing for a model without them."""
+    """The numbers of DoF with damping, friction, springs or no motor; empty for a model without them."""
     counts = {
         "damped": np.count_nonzero(model.damping), "with friction": np.count_nonzero(model.friction),
         "sprung": np.count_nonzero(model.stiffness), "not actuated": np.count_nonzero(~model.actuated),

@@ -60,9 +60,9 @@ class UserFrames(NamedTuple):
 
 
 def sizes(parent: IntArray, joint: UserFrames, inertia: FloatArray) -> FloatArray:
-    """How far bodies reach from their joints' origins, (N,): radii of gyration, and where their children hang.
+    """The extent of bodies from their joints' origins, (N,): radii of gyration, and places of children.
 
-    Infinite where there is nothing that could lose digits: a body without mass that carries nothing.
+    Infinite for a body without mass and children, which loses no digits.
     """
     own, size = np.empty(len(parent)), np.zeros(len(parent))
     for b in slices(len(parent)):
@@ -88,7 +88,7 @@ def lay(
     dh = np.where(screw & (dh_child >= 0) & screw[dh_child], dh_child, -1)
     for b in blocks(np.flatnonzero(dh >= 0)):
         child, z = joint.at(dh[b]), columns(axis[b])
-        own, childs = Line(np.zeros_like(z), z), Line(columns(child.p), turned(columns(child.R), columns(axis[dh[b]])))
+        own, childs = Line(np.zeros_like(z), z), Line(columns(child.p), rotated(columns(child.R), columns(axis[dh[b]])))
         usable = _well_separated(length(cross(z, childs.direction)))
         if not usable.all():
             dh[b[~usable]], b = -1, b[usable]
@@ -130,12 +130,12 @@ def _cheapest(
     """Bodies whose frames are free, and frames on the common normals with their parents' axes, unless too far away."""
     R, p = _in_parent_frame(b, parent, joint, frame)
     z = np.tile(np.eye(3)[2][:, None], len(b))
-    own = Line(p, turned(columns(R), columns(axis[b])))
+    own = Line(p, rotated(columns(R), columns(axis[b])))
     normal, _, foot = common_normal(Line(np.zeros_like(z), z), own, np.eye(3)[0][:, None])
     usable = np.flatnonzero(_well_separated(length(cross(z, own.direction))))
     b, R = b[usable], R[usable]
     laid = np.swapaxes(R, 1, 2) @ rows(frame_of(own.direction[:, usable], normal[:, usable]))
-    away = turned_back(columns(R), (foot - p)[:, usable])
+    away = rotated_back(columns(R), (foot - p)[:, usable])
     near = length(away) <= FAR * size[b]
     return b, laid, rows(np.where(near, away, 0.0))
 
@@ -202,12 +202,12 @@ def cross(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
-def turned(R: FloatArray, x: FloatArray) -> FloatArray:
+def rotated(R: FloatArray, x: FloatArray) -> FloatArray:
     """R x, of rotations (3, 3, N) and vectors (3, N); never -0."""
     return np.asarray(0.0 + R[:, 0] * x[0] + R[:, 2] * x[2] + R[:, 1] * x[1])
 
 
-def turned_back(R: FloatArray, x: FloatArray) -> FloatArray:
+def rotated_back(R: FloatArray, x: FloatArray) -> FloatArray:
     """R' x, of rotations (3, 3, N) and vectors (3, N); never -0."""
     return np.asarray(0.0 + R[0] * x[0] + R[1] * x[1] + R[2] * x[2])
 
@@ -241,7 +241,7 @@ def _in_parent_frame(b: IntArray | slice, parent: IntArray, joint: UserFrames, f
     R, p = frame.R.take(up, 0), frame.p.take(up, 0)
     R[roots], p[roots] = np.eye(3), 0.0
     user = joint.at(b)
-    return Placement(np.swapaxes(R, 1, 2) @ user.R, turned_back(columns(R), columns(user.p - p)))
+    return Placement(np.swapaxes(R, 1, 2) @ user.R, rotated_back(columns(R), columns(user.p - p)))
 
 
 def _constants(
@@ -251,15 +251,15 @@ def _constants(
     d); user frames and what is known of the bodies are theirs alone."""
     n = len(screw)
     R = columns(snap(user.R @ frame.R[b]))
-    p = user.p + turned(columns(user.R), columns(frame.p[b]))
+    p = user.p + rotated(columns(user.R), columns(frame.p[b]))
     x, z = (np.tile(np.eye(3)[k][:, None], n) for k in (0, 2))
     normal, foot, far_foot = common_normal(Line(np.zeros_like(z), z), Line(p, R[:, 2]), x)
     # By construction the frame of a body with a DH child already lies on that child's normal.
     normal, foot = np.where(is_dh, x, normal), np.where(is_dh, 0.0, foot)
     sin_alpha = dot(cross(z, R[:, 2]), normal)
-    joint_x = turned_back(R, normal)  # the normal in the laid frame: (cos theta, -sin theta, 0)
+    joint_x = rotated_back(R, normal)  # the normal in the laid frame: (cos theta, -sin theta, 0)
     theta = np.arctan2(-joint_x[1], joint_x[0])
-    reach, d = dot(far_foot - foot, normal), turned_back(R[:, 2:], p - far_foot)[0]
+    reach, d = dot(far_foot - foot, normal), rotated_back(R[:, 2:], p - far_foot)[0]
     placed = ~screw | ~_well_separated(np.abs(sin_alpha))
 
     scale = ROUNDING * (1.0 + np.abs(p).max(axis=0, initial=0.0))

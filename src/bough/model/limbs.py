@@ -109,7 +109,7 @@ def _mark_group(group: Any, limb: list[Limb], place: list[int]) -> Any:
 
 
 def _mark(array: Any, rows: list[int], limbs: list[Limb], place: tuple[Any, ...]) -> None:
-    """Make parameters of the entries in `rows`, but for columns that fold alike in all of them."""
+    """Make parameters of the entries in `rows`, but for columns that fold in the same way in all of them."""
     table = array.reshape(len(array), -1)
     for column in range(table.shape[1]):
         first = table[rows[0], column]

@@ -44,7 +44,7 @@ class LoopClosure(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many directions it constrains."""
+        """The number of directions that it constrains."""
         return len(self.components)
 
     def __str__(self) -> str:

@@ -92,17 +92,17 @@ class Model:
 
     @property
     def damping(self) -> FloatArray:
-        """(nv,) viscous damping, N m s or N s/m: for simulation; `Dynamics` leaves it out."""
+        """(nv,) viscous damping, N m s or N s/m: for simulation; `Dynamics` ignores it."""
         return self.passive.damping
 
     @property
     def friction(self) -> FloatArray:
-        """(nv,) dry friction, N m or N: for simulation; `Dynamics` leaves it out."""
+        """(nv,) dry friction, N m or N: for simulation; `Dynamics` ignores it."""
         return self.passive.friction
 
     @property
     def stiffness(self) -> FloatArray:
-        """(nv,) of springs that rest at `rest`, N m or N/m: for simulation; `Dynamics` leaves them out."""
+        """(nv,) of springs that rest at `rest`, N m or N/m: for simulation; `Dynamics` ignores them."""
         return self.passive.stiffness
 
     @property
@@ -117,7 +117,7 @@ class Model:
 
     @cached_property
     def tree(self) -> Tree:
-        """The tree of the bodies that `joint_names` move, in that order; followers of mimic joints are left out."""
+        """The tree of the bodies that `joint_names` move, in that order, without followers of mimic joints."""
         return Tree(self.parent)
 
     @cached_property
@@ -213,7 +213,7 @@ class Model:
 
     @cached_property
     def rest_configuration(self) -> FloatArray:
-        """Where all springs are slack, (nq,): their forces are -stiffness * difference(rest_configuration, q)."""
+        """q (nq,) with slack springs: their forces are -stiffness * difference(rest_configuration, q)."""
         return frozen(manifold.at_rest(self.mechanism, self.neutral, self.rest))
 
     def random_configuration(

@@ -203,13 +203,13 @@ def standard(inertias: FloatArray) -> list[tuple[float, FloatArray, FloatArray]]
 
 # Base inertial parameters (Khalil & Kleinfinger 1987; Mayeda et al. 1990): the same motion from fewer numbers.
 #
-# Masses on the axis of a revolute joint move alike whether they belong to the body or to its parent. Handing them over
-# leaves a body without mass, without first moment along z and without one moment of inertia: zeros that fold away
-# when a kernel is traced. Only sums over the whole mechanism keep their meaning, and those are all that kernels give.
+# Masses on the axis of a revolute joint have the same motion whether they belong to the body or to its parent. Given
+# to the parent, they leave a body without mass, without first moment along z and without one moment of inertia: zeros
+# that fold in a trace. Only sums over the whole mechanism keep their meaning, and kernels return no others.
 
 
 def grouped(m: Mechanism) -> Mechanism:
-    """The mechanism with each revolute body's axial mass handed to its parent, tips first."""
+    """The mechanism with each revolute body's axial mass moved to its parent, leaves first."""
     I = np.array(m.inertia)
     still = np.zeros((len(m.parent), 12))
     still[:, 0], still[:, 2] = 1.0, m.offset[:, 1]

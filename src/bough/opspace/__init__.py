@@ -98,7 +98,7 @@ def __getattr__(name: str) -> Any:
 def count(model: Model, function: str, method: str | None, tasks: Iterable[Task]) -> OperationCount:
     """Operations of `inverse_inertia` on a model with these tasks, everything from q included.
 
-    Those of "dense" include every zero of H and J; traced code leaves them out, as `plan` shows.
+    Those of "dense" include every zero of H and J; traced code omits them, as `plan` shows.
     """
     if function != "inverse_inertia":
         raise OptionError(f"with tasks the function to count is 'inverse_inertia', got {function!r}")

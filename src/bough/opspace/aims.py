@@ -25,9 +25,9 @@ EYE, LAST_ROW = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0])
 
 
 class AimSet:
-    """What the rows of a task set measure: `arrays` for kernels, and `targets` from a user's words.
+    """The measures of the rows of a task set: `arrays` for kernels, and `targets` by name.
 
-    With `all_rows` False, tasks that have no position (momentum) are left out: their errors are zero.
+    With `all_rows` False, tasks that have no position (momentum) are omitted: their errors are zero.
     """
 
     def __init__(self, tasks: TaskSet, *, all_rows: bool = True) -> None:
@@ -44,12 +44,12 @@ class AimSet:
 
     @property
     def size(self) -> int:
-        """How many rows of targets there are; at least one, which is not read if it is the only one."""
+        """The number of rows of targets, at least one, which is not read if it is the only one."""
         return max(1, len(self.placed))
 
     @cached_property
     def arrays(self) -> Aims:
-        """What kernels take of the aims."""
+        """The arrays of the aims for kernels."""
         slices, aims = self.tasks.slices, [aim for _, aim in self.placed]
         rows = [np.arange(slices[task.name].start, slices[task.name].stop) for task, _ in self.placed]
         joints = [(r, s.dof) for r, row in enumerate(self.tasks.rows) for s in row if s.kind == JOINT]

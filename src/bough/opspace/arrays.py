@@ -30,7 +30,7 @@ def checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
     return found
 
 
-def alike(arrays: Sequence[Any], dtype: np.dtype[Any] | None) -> tuple[RealArray, ...]:
+def in_one_precision(arrays: Sequence[Any], dtype: np.dtype[Any] | None) -> tuple[RealArray, ...]:
     """Arrays in one precision: this one, else single where all are."""
     single = all(getattr(x, "dtype", None) == np.float32 for x in arrays)
     try:

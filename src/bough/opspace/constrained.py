@@ -239,7 +239,7 @@ class ConstrainedDynamics:
     # Compiled code
 
     def plan(self) -> MethodPlan:
-        """What both routes to accelerations and forces cost here, and which is taken: print it."""
+        """The cost of both routes to accelerations and forces, and the chosen one: print it."""
         if self._routes.only:
             raise TaskError("large, general and mimic models have one route: there is nothing to plan")
         return self._routes.plan(self.space.dtype or np.float64)
@@ -289,7 +289,7 @@ class Routes:
         return {"pv": sweeps, "factor": self.by_factor(CONSTRAINED_BY_FACTOR)}
 
     def plan(self, dtype: npt.DTypeLike) -> MethodPlan:
-        """What both cost, and which is taken."""
+        """The cost of both, and the chosen one."""
         return plan_constrained(self.by_name, self.tasks, dtype)
 
     def chosen(self, dtype: npt.DTypeLike) -> Prepared:

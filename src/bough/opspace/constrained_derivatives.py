@@ -196,7 +196,7 @@ class Derived:
         return self._bound(lambda routine: curvatures(routine, names, names))
 
     def _bound(self, derive: Callable[[Routine], Routine]) -> CompiledFunction:
-        """What is derived of the residuals, whose last inputs but for directions or weights are the parameters."""
+        """The derivatives of the residuals, whose last inputs but for directions or weights are the parameters."""
         tasks = self.constrained.tasks
         constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
         prepared = Prepared(RESIDUALS, constants, tasks.sizes)

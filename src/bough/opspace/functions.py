@@ -128,7 +128,7 @@ def row(space: OperationalSpace, name: str) -> Function:
 
 
 def damping_of(space: OperationalSpace, name: str, damping: Any) -> float:
-    """What is added to the diagonal of Lambda^-1: the damping of a call of torques, or that of the space."""
+    """The damping added to the diagonal of Lambda^-1: that of a call of torques, or of the space."""
     if name == "torques":
         none = is_real(damping) and damping == 0.0
         return space.usual_damping if damping is None else 0.0 if none else check_damping(damping)

@@ -49,7 +49,7 @@ PROGRESS = 1e-3  # of the squared gap of closed loops: a step that gains less is
 
 
 class Mobility(NamedTuple):
-    """How a mechanism can move at one configuration: `dofs` = nv - rank, `redundant` = rows - rank."""
+    """The mobility of a mechanism at one configuration: `dofs` = nv - rank, `redundant` = rows - rank."""
 
     dofs: int
     rank: int
@@ -139,7 +139,7 @@ class Loops:
         return OperationalSpace(self.model, self.tasks, general=self.dynamics.general, dynamics=self.dynamics)
 
     def gap(self, q: npt.ArrayLike) -> FloatArray:
-        """How far the model's loops are open, (rows,) or (batch, rows): [linear, angular] from other to frame.
+        """The gaps of the model's loops, (rows,) or (batch, rows): [linear, angular] from other to frame.
 
         In the order of `model.closures`; what the rows of `closure_tasks` are the rates of.
         """
@@ -206,7 +206,7 @@ class Loops:
 
 @explained
 def mobility(model: Model, q: npt.ArrayLike) -> Mobility:
-    """How the closures of a model leave it free to move at q (nq,): degrees of freedom, rank, rows, redundant rows."""
+    """The mobility of a model with closures at q (nq,): degrees of freedom, rank, rows, redundant rows."""
     return Loops(model).mobility(q)
 
 

@@ -122,7 +122,7 @@ def choose_constrained(routes: dict[str, Prepared], tasks: TaskSet, dtype: npt.D
 
 
 def price(count: OperationCount) -> int:
-    """What methods are compared by: one for each operation, square roots included; all need the same sines."""
+    """The cost of a method for comparison: one for each operation, square roots included; all need the same sines."""
     return count.total + count.sqrt
 
 
@@ -148,7 +148,7 @@ def _counts(prepared: dict[str, Prepared], tasks: TaskSet) -> dict[str, Operatio
 
 
 def _factor_cost(tasks: TaskSet, counts: dict[str, OperationCount]) -> int:
-    """What a method that does not factorize H must add to have packed J, the factor and Y_D all the same."""
+    """The cost of packed J, the factor and Y_D for a method that does not factorize H."""
     constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern, dof_tree(tasks))
     prepared = Prepared(FACTORED, constants, tasks.sizes)
     count = counted(prepared, tasks) if counts else None

@@ -21,7 +21,7 @@ from bough.dynamics.engine import device_of
 from bough.errors import TaskError, unknown_option
 from bough.model import Model
 from bough.opspace import singular as choices
-from bough.opspace.arrays import alike, checked_dtype, kept_beside
+from bough.opspace.arrays import checked_dtype, in_one_precision, kept_beside
 from bough.opspace.functions import Functions, SpaceGradients, by_rows, damping_of, export_c, parameters_of
 from bough.opspace.methods import METHODS
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
@@ -130,7 +130,7 @@ class OperationalSpace:
 
     def inputs(self, *arrays: Any) -> tuple[RealArray, ...]:
         """Arrays of one call in the precision that its results will have."""
-        return arrays if self.device.is_gpu else alike(arrays, self.dtype)
+        return arrays if self.device.is_gpu else in_one_precision(arrays, self.dtype)
 
     # What depends on the configuration
 
@@ -222,7 +222,7 @@ class OperationalSpace:
         if function not in STATUS:
             raise unknown_option(f"with_status: a space has no function {function!r} there", function, STATUS)
         self.device.refuse_gpu("with_status of a space is computed on the CPU: leave device='cuda' out")
-        arrays = alike(inputs, self.dtype)
+        arrays = in_one_precision(inputs, self.dtype)
         options = {name: values.pop(name) for name in ("method", "damping") if name in values}
         fixed, each = by_rows(self.parameters, values)
         call = partial(getattr(self, function), **options, **fixed)
@@ -258,7 +258,7 @@ class OperationalSpace:
         return Inversion(self.tasks, invert, self.mobility, self.singular, (self.threshold, self.damping))
 
     def rank(self, Lam_inv: RealArray) -> Any:
-        """How many directions of the task space can be moved: a number, or (batch,)."""
+        """The number of directions of the task space that can be moved: a number, or (batch,)."""
         return choices.rank(Lam_inv, self.threshold, self.mobility)
 
     @cached_property

@@ -97,7 +97,7 @@ class OperationalState:
 
     @property
     def rank(self) -> Any:
-        """How many directions of the task space can be moved: a number, or (batch,)."""
+        """The number of directions of the task space that can be moved: a number, or (batch,)."""
         return self.space.rank(self.inverse_inertia)
 
     @property

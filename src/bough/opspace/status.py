@@ -35,7 +35,7 @@ def row_by_row(
     arrays: Sequence[RealArray],
     each: Mapping[str, RealArray] | None = None,
 ) -> tuple[list[RealArray], IntArray]:
-    """What `compute` makes of arrays (batch, n), and the status of each row: rows that it refuses are left out.
+    """The results of `compute` on arrays (batch, n), and the status of each row: rows that it refuses are omitted.
 
     Keywords in `each` have a value for each row.
     """

@@ -98,7 +98,7 @@ class TaskSet:
         )
 
     def _placed(self, flat: Sequence[tuple[Seed, int]]) -> IntArray:
-        """Bodies that a seed's K or a column of J needs to be placed: all on the way to the root."""
+        """Bodies whose placement a seed's K or a column of J needs: all on the path to the root."""
         parent = self.model.mechanism.parent.tolist()
         if any(s.kind in (MOMENTUM, CENTER) for s, _ in flat):
             return np.arange(len(parent), dtype=np.int64)
@@ -184,7 +184,7 @@ class TaskSet:
 
     @cached_property
     def traced_mechanism(self) -> Mechanism:
-        """What traced code is made from: inertias in their cheapest form, unless rows need those of each body.
+        """Constants for traced code: inertias in their cheapest form, unless rows need those of each body.
 
         Masses that differ widely stay where they are too: moving them would cost the recursions their digits.
         """

@@ -30,7 +30,7 @@ def write_arrays(path: str | Path, arrays: Mapping[str, npt.ArrayLike]) -> Path:
 
 
 def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
-    """What `write_arrays` wrote; a file without a digest is taken as it is."""
+    """Read a file of `write_arrays`; one without a digest is not checked."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

@@ -23,7 +23,7 @@ def is_special(path: str | Path) -> bool:
 
 
 def check_folder(path: str | Path) -> None:
-    """The folder of a file is there, and may be written into."""
+    """Check that the folder of a file exists and is writable."""
     path = Path(path)
     if path.is_dir():
         raise OptionError(f"{short(str(path))!r} is a folder, expected the name of a file")

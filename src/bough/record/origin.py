@@ -11,7 +11,7 @@ from typing import Any
 
 
 def machine(packages: Iterable[str]) -> dict[str, Any]:
-    """All of it; packages that are not installed are left out, and so is the commit of what is no checkout."""
+    """All of it, without packages that are not installed, and without a commit outside a checkout."""
     versions = {}
     for package in packages:
         try:

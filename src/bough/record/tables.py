@@ -82,7 +82,7 @@ def _digest(content: Mapping[str, Any], shapes: Iterable[str]) -> str:
 
 
 def read_table(path: str | Path, columns: list[str] | None = None) -> dict[str, npt.NDArray[Any]]:
-    """What `put_table` wrote, from a file: arrays of the shapes that were given."""
+    """Read the arrays that `put_table` wrote, with their shapes."""
     pyarrow, parquet = _arrow()
     try:
         known = parquet.read_schema(path).names
@@ -111,7 +111,7 @@ def read_table(path: str | Path, columns: list[str] | None = None) -> dict[str, 
 
 
 def table_facts(path: str | Path) -> tuple[dict[str, str], int]:
-    """What is written beside a table, and how many rows it has; a file cut short is refused."""
+    """The facts beside a table, and its number of rows; a truncated file is refused."""
     pyarrow, parquet = _arrow()
     try:
         found = parquet.read_metadata(path)

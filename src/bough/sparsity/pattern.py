@@ -27,7 +27,7 @@ LARGEST_COUNTED = 10**6  # nonzeros of H that `density` counts one by one
 
 
 def dof_name(i: int, names: Names) -> str:
-    """How an error names DoF i."""
+    """The name of DoF i in an error."""
     return f"DoF {i}" if names is None else f"DoF {i} ({names[i]})"
 
 

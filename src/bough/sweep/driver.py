@@ -12,14 +12,14 @@ from time import perf_counter
 from bough.arguments import explained
 from bough.errors import BoughError, SweepError, WorkerLostError
 from bough.record import progress_bar, put_table
-from bough.sweep.executors import Workers, computed, opened
+from bough.sweep.executors import Workers, computed, open_executor
 from bough.sweep.job import Job
 from bough.sweep.parts import SweepFolder, folder_for, locked
 
 
 @dataclass(frozen=True)
 class Summary:
-    """How a sweep went."""
+    """The summary of a sweep."""
 
     folder: Path
     rows: int
@@ -85,10 +85,10 @@ def _fill(
     retries: int,
     advance: Callable[[int], None],
 ) -> int:
-    """Rounds until all chunks are there, or one has failed too often; how many were sent again."""
+    """Rounds until all chunks are done, or one has failed too often; the number of retries."""
     failures: dict[int, Exception] = {}
     retried = 0
-    with opened(workers, parts.folder) as executor:
+    with open_executor(workers, parts.folder) as executor:
         for attempt in range(retries + 1 if missing else 0):
             retried += len(missing) if attempt else 0
             failures = {}

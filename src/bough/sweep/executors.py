@@ -1,4 +1,4 @@
-"""Who computes chunks: executors of `concurrent.futures`, those of submitit, and Ray behind the same `submit`.
+"""Executors of chunks: those of `concurrent.futures`, those of submitit, and Ray behind the same `submit`.
 
 `Threads`, `Processes`, `Slurm` and `RayCluster` describe one, and open it for a sweep. Any other executor of
 `concurrent.futures` or submitit can be given as it is, where its workers see the folder of the sweep.
@@ -175,7 +175,7 @@ class _RayExecutor:
 
 
 @contextmanager
-def opened(workers: Workers | Executor | None, folder: Path) -> Iterator[Any]:
+def open_executor(workers: Workers | Executor | None, folder: Path) -> Iterator[Any]:
     """The executor that is described, or the caller's own, which stays open."""
     workers = Threads() if workers is None else workers
     if hasattr(workers, "open"):
@@ -236,7 +236,7 @@ def _as_completed(waiting: Mapping[Any, Any]) -> Iterator[Any]:
 
 
 def _queue(jobs: Mapping[Any, Any]) -> set[str] | None:
-    """Which jobs of submitit wait or run; None where Slurm does not answer. Slurm needs no accounting for that."""
+    """Jobs of submitit that wait or run; None if Slurm does not answer. Slurm needs no accounting for that."""
     slurm = [job.job_id.split("_")[0] for job in jobs if type(job).__name__ == "SlurmJob"]
     if not slurm:
         return {job.job_id for job in jobs if not job.done()}

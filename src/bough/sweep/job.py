@@ -29,7 +29,7 @@ MOST_BYTES = 256 * 2**20  # of the file of a chunk
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What is to be computed. `inputs` says whether the rows themselves go into the table, too."""
+    """A computation. `inputs` says whether the table has the rows themselves, too."""
 
     model: Model
     work: SweepWork
@@ -51,7 +51,7 @@ class Job:
 
     @cached_property
     def description(self) -> dict[str, Any]:
-        """What identifies the job: two jobs with one description give the same table."""
+        """The identity of the job: two jobs with one description give the same table."""
         return {
             "model": self.model.name,
             "model_hash": self.model.hash,
@@ -108,7 +108,7 @@ class Job:
             pickle.dump(self, file)
 
     def chunk_size(self) -> int:
-        """How many rows take about `SECONDS`, their part of the table included; measured on the first ones."""
+        """The number of rows that take about `SECONDS`, with their part of the table; measured on the first ones."""
         self.part(0, 1)  # compiles
         tried = 8
         while True:

@@ -32,7 +32,7 @@ class SweepFolder:
 
     @property
     def count(self) -> int:
-        """How many parts there will be."""
+        """The number of parts."""
         return -(-self.rows // self.chunk)
 
     @property
@@ -58,7 +58,7 @@ class SweepFolder:
         return read_table(self.path(chunk), columns)
 
     def is_whole(self, chunk: int) -> bool:
-        """Is the part of this chunk there, and all of it as it was written?"""
+        """Whether the part of this chunk exists and is intact."""
         try:
             self.table(chunk)
         except RecordingError:
@@ -70,7 +70,7 @@ class SweepFolder:
         self.tidy()
         found = [chunk for chunk in range(self.count) if not self.is_whole(chunk)]
         for chunk in found:
-            self.path(chunk).unlink(missing_ok=True)  # what is there is whole, from now on
+            self.path(chunk).unlink(missing_ok=True)  # files that exist are intact, from now on
         return found
 
     def tidy(self) -> None:

@@ -39,7 +39,7 @@ class ArrayRows:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(next(iter(self.arrays.values())))
 
     @property
@@ -59,7 +59,7 @@ class ArrayRows:
         return {name: self.arrays[name][start:stop] for name in (*names, *self.parameters)}
 
     def describe(self) -> dict[str, Any]:
-        """What identifies them."""
+        """Their identity."""
         found = hashlib.sha256()
         for name in sorted(self.arrays):
             found.update(f"{name} {self.arrays[name].shape}".encode())
@@ -118,7 +118,7 @@ class DrawnRows:
         return x
 
     def describe(self) -> dict[str, Any]:
-        """What identifies them; `streams` changes when other rows are drawn from the same seed."""
+        """Their identity; `streams` changes when other rows are drawn from the same seed."""
         return {"drawn": self.count, "seed": self.seed, "scale": self.scale, "spread": self.spread, "streams": 2}
 
 
@@ -135,6 +135,6 @@ Rows = ArrayRows | DrawnRows
 
 
 def shape_of(model: Model, name: str) -> tuple[int, ...] | None:
-    """What a row of an array of this name has; None where it is not known."""
+    """The shape of a row of the array of this name; None if it is unknown."""
     words = {"q": "nq", "v": "nv", "qdd": "nv", "tau": "nv", **SHAPES}.get(name)
     return None if words is None else resolve(words, model.sizes)

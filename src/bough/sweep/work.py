@@ -1,4 +1,4 @@
-"""What is done with rows: a function of the table, a rollout, or a function of your own."""
+"""The work on rows: a function of the table, a rollout, or a function of your own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Columns = dict[str, Any]  # arrays by name
 
 
 class SweepWork(Protocol):
-    """What a sweep does with its rows."""
+    """The work of a sweep on its rows."""
 
     def needs(self, model: Model) -> tuple[str, ...]:
         """Arrays that each row must have."""
@@ -31,7 +31,7 @@ class SweepWork(Protocol):
         """From rows (n, ...) by name to columns (n, ...) by name; made once by each worker."""
 
     def describe(self) -> dict[str, Any]:
-        """What identifies it, as JSON has it."""
+        """Its identity, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class YourOwn:
     arrays: tuple[str, ...] = ("q", "v")
 
     def needs(self, model: Model) -> tuple[str, ...]:
-        """What was said that it takes."""
+        """Its declared inputs."""
         self._found()
         return self.arrays
 

@@ -21,7 +21,7 @@ from bough.types import IntArray
 
 
 class DHCounts(NamedTuple):
-    """How many nodes off the base (D0), with what subtrees (D1): a DH, b not DH, c DH children of floating bases."""
+    """Nodes off the base (D0), and sums of subtrees (D1): a DH, b not DH, c DH children of floating bases."""
 
     D0a: int
     D1a: int

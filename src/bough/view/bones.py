@@ -18,7 +18,7 @@ FAR, FAR_MANY = 0.008, 0.0015  # least width of a rod over the size of the whole
 
 
 class _Hooks(NamedTuple):
-    """What the user's bodies hang on: kernel bodies, and where frames are in them."""
+    """Kernel bodies of the user's bodies, and placements of frames in them."""
 
     body: IntArray  # (joints,)
     p: FloatArray  # (joints, 3) origin of the body's frame, in the laid frame of its own body
@@ -84,11 +84,11 @@ def _between(model: Model, hooks: _Hooks) -> tuple[IntArray, FloatArray, FloatAr
         at = np.asarray(frames.body[extra])
         found.append((at, np.array([own[int(b)] for b in at]), np.asarray(frames.p[extra])))
     leaf = ~np.isin(hooks.body, np.concatenate([hooks.up[inner], frames.body[extra]]))
-    found.append((hooks.body[leaf], hooks.p[leaf], _tips(model, hooks)[leaf]))
+    found.append((hooks.body[leaf], hooks.p[leaf], _limb_ends(model, hooks)[leaf]))
     return tuple(np.concatenate(x) for x in zip(*found, strict=True))  # type: ignore[return-value]
 
 
-def _tips(model: Model, hooks: _Hooks) -> FloatArray:
+def _limb_ends(model: Model, hooks: _Hooks) -> FloatArray:
     """(joints, 3): as far beyond the centre of mass as the joint is before it."""
     inertia = np.asarray(model.mechanism.inertia)[hooks.body]
     mass = np.where(inertia[:, 9] > 0.0, inertia[:, 9], 1.0)
@@ -111,7 +111,7 @@ def _joints(model: Model, hooks: _Hooks, width: float, colour: FloatArray) -> li
 
 
 def _rails(model: Model, hooks: _Hooks, width: float) -> Shapes:
-    """What slides along its axis, slides on a thin rod of the body before: as long as its limits, or ten widths."""
+    """A body that slides along its axis, and a thin rod of its parent: as long as its limits, or ten widths."""
     slides = np.flatnonzero(np.array([kind == "prismatic" for kind in model.joints.types], bool))
     first = np.asarray(model.joints.v[slides, 0], np.int64)
     reach = 10.0 * width

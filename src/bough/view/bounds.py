@@ -1,4 +1,4 @@
-"""What a camera needs to know of a scene: where it is, how large, where the floor lies, how finely to draw."""
+"""Bounds of a scene for a camera: centre, size, floor, and fineness."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ def corners_of(shapes: Sequence[Shapes], body: int) -> FloatArray:
 
 
 def fine(scene: Scene) -> int:
-    """Sides of what is round: fewer where there are many."""
+    """Sides of round shapes: fewer if there are many."""
     pieces = sum(len(part) for part in scene.shapes)
     return 24 if pieces < 1500 else 12 if pieces < 6000 else 6 if pieces < 40_000 else 4

@@ -1,4 +1,4 @@
-"""Colours: one for each branch of the tree, the same for limbs that are alike."""
+"""Colours: one for each branch of the tree, the same for identical limbs."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def save_mcap(scene: Scene, path: str | Path) -> Path:
 
 
 def checked(path: str | Path, suffix: str) -> Path:
-    """A path that ends so, in a folder that is there."""
+    """A path with this suffix, in an existing folder."""
     path = Path(path)
     if path.suffix.lower() != suffix:
         raise OptionError(f"{short(str(path))!r}: expected the name of a {suffix} file")

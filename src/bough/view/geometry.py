@@ -1,4 +1,4 @@
-"""What a robot looks like, from its file: boxes, cylinders, spheres and meshes of URDF and MJCF.
+"""Visual geometry of a robot, from its file: boxes, cylinders, spheres and meshes of URDF and MJCF.
 
 Only files on this machine are read, and only below trusted folders (`Meshes`); what cannot be read is named.
 """

@@ -141,7 +141,7 @@ def _mesh(mesh: Mesh) -> dict[str, Any]:
 
 
 def _joints(scene: Scene) -> dict[str, Any]:
-    """What sliders need: names, kinds, places in q, limits, and the body that shows the colour."""
+    """Data of sliders: names, kinds, places in q, limits, and the body that shows the colour."""
     model = scene.model
     first = np.asarray(model.joints.v[:, 0], np.int64)
     low, high = (np.asarray(x)[first] if model.nv else np.zeros(0) for x in model.limits[:2])

@@ -1,4 +1,4 @@
-"""What a scene shows on demand: frames of bodies, centres of mass, ellipsoids of inertia, collision shapes."""
+"""Optional layers of a scene: frames of bodies, centres of mass, ellipsoids of inertia, collision shapes."""
 
 from __future__ import annotations
 

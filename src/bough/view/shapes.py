@@ -111,14 +111,14 @@ def unit(kind: str, fine: int) -> Mesh:
         quads = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
         return Mesh(corners, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]))
     if kind == "cylinder":
-        return _turned(np.array([[0.0, -0.5], [0.5, -0.5], [0.5, 0.5], [0.0, 0.5]]), fine)
+        return _revolved(np.array([[0.0, -0.5], [0.5, -0.5], [0.5, 0.5], [0.0, 0.5]]), fine)
     if kind == "cone":
-        return _turned(np.array([[0.0, -0.5], [0.5, -0.5], [0.0, 0.5]]), fine)
+        return _revolved(np.array([[0.0, -0.5], [0.5, -0.5], [0.0, 0.5]]), fine)
     angle = np.linspace(-np.pi / 2, np.pi / 2, max(fine // 2, 3) + 1)
-    return _turned(0.5 * np.stack([np.cos(angle), np.sin(angle)], axis=1), fine)
+    return _revolved(0.5 * np.stack([np.cos(angle), np.sin(angle)], axis=1), fine)
 
 
-def _turned(profile: FloatArray, fine: int) -> Mesh:
+def _revolved(profile: FloatArray, fine: int) -> Mesh:
     """The surface that a line (radius, z) sweeps about z."""
     angle = 2 * np.pi * np.arange(fine) / fine
     around = np.stack([np.cos(angle), np.sin(angle)], axis=1)

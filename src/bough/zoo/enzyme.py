@@ -104,7 +104,7 @@ def _groups(kinds: list[str]) -> tuple[list[dict[str, int]], list[tuple[str, str
 
 
 def _turning(word: str, residue: int) -> dict[str, int]:
-    """What turns about a bond: names of atoms, and their hydrogens."""
+    """The atoms that turn about a bond: their names, and their hydrogens."""
     atoms = (part.partition(":") for part in word.split("-")[1].split(","))
     return {f"{residue}.{name}": int(hydrogens or 0) for name, _, hydrogens in atoms}
 

@@ -23,7 +23,7 @@ def test_peers_take_part_after_a_check(run, model, monkeypatch):
         monkeypatch.delitem(OTHERS, "casadi")
     found = json.loads(run("bench", "--model", model, "--seconds", 0.001, "--json"))
     missing = {engine for engine, module in (("drake", "pydrake"), ("dart", "dartpy")) if not find_spec(module)}
-    assert set(found["left_out"]) == missing
+    assert set(found["absent"]) == missing
     first = found["rows"][0]
     assert set(first["seconds"]) >= {"bough", "pin.aba", "mj_forward"}
     assert {row["case"] for row in found["rows"]} >= {"forward dynamics", "mass matrix", "inverse mass matrix"}

@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
     """Timings, and why an engine does not take part."""
 
     rows: list[Timing]
-    left_out: dict[str, str]
+    absent: dict[str, str]
 
 
 class Function(NamedTuple):
@@ -46,7 +46,7 @@ class Function(NamedTuple):
 
 
 def functions(dyn: Dynamics, ends: OperationalSpace | None = None) -> dict[str, Function]:
-    """What is measured, single and in batches; with `ends`, also what has larger results."""
+    """Benchmarks, single and in batches; with `ends`, also those with larger results."""
     model = dyn.model
     found = {
         Compared.FORWARD: Function(dyn, "forward_dynamics", "q v tau"),
@@ -83,13 +83,13 @@ def compare(model: Model, seconds: float = 0.3, engines: Mapping[str, str] = ENG
     ours = functions(dyn, ends_of(model, dyn))
     calls, found, why = single(dyn, ours, states)
     peers: dict[str, dict[str, Contestant]] = {case: {"bough": x} for case, x in calls.items()}
-    left_out: dict[str, str] = {}
+    absent: dict[str, str] = {}
     for name, engine in engines.items():
         try:
             for case, peer in agreed(engine, model, states, found).items():
                 peers[case][peer.label] = peer.calls
         except (BoughError, ValueError, RuntimeError) as error:
-            left_out[name] = str(error)
+            absent[name] = str(error)
     for case, call in batched(model, {case: ours[case] for case in peers if case in ours}).items():
         peers[case][IN_BATCH] = call
     rows = []
@@ -97,7 +97,7 @@ def compare(model: Model, seconds: float = 0.3, engines: Mapping[str, str] = ENG
         times = contest(x, seconds).per({name: BATCH if name == IN_BATCH else 1 for name in x})
         rows.append(Timing("single call", model.name, case, times))
     rows += [Timing("single call", model.name, case, {}, text) for case, text in why.items()]
-    return Comparison(rows, left_out)
+    return Comparison(rows, absent)
 
 
 # Single calls

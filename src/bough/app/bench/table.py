@@ -17,7 +17,7 @@ TITLE = "Microseconds of a call from Python (* fastest); Bough's for each config
 
 
 def library(label: str) -> str:
-    """Whose call this is."""
+    """The library of this call."""
     return next(name for name, begin in reversed(COLUMNS.items()) if label.startswith(begin))
 
 

@@ -55,9 +55,9 @@ class Timing:
             object.__setattr__(self, "median", self.seconds.median)
             object.__setattr__(self, "seconds", dict(self.seconds))
 
-    def noted(self, left_out: Mapping[str, str]) -> Timing:
+    def noted(self, absent: Mapping[str, str]) -> Timing:
         """The same row, saying which engines do not take part and why."""
-        why = "; ".join([self.note] * bool(self.note) + [f"without {name}: {text}" for name, text in left_out.items()])
+        why = "; ".join([self.note] * bool(self.note) + [f"without {name}: {text}" for name, text in absent.items()])
         return replace(self, note=why)
 
 

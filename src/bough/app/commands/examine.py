@@ -25,10 +25,10 @@ def zoo(json: Json = False) -> None:
     from inspect import signature
 
     import bough
-    from bough.io.named import makers
+    from bough.io.named import mechanisms
 
     rows: list[dict[str, Any]] = []
-    for name in makers():
+    for name in mechanisms():
         maker = getattr(bough.zoo, name)
         arguments = {key: parameter.default for key, parameter in signature(maker).parameters.items()}
         rows.append({"name": name, "summary": str(maker.__doc__).split("\n\n")[0], "arguments": arguments})

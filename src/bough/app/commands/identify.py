@@ -76,7 +76,7 @@ def identify(
 
 
 def facts(model: Model, found: Identification, samples: int, to: Path | None) -> dict[str, Any]:
-    """What was found, for machines."""
+    """The result, for machines."""
     numbers = dict(zip(found.names, found.values.tolist(), strict=True))
     errors = dict(zip(found.names, found.standard_errors.tolist(), strict=True))
     return {

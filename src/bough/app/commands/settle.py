@@ -12,7 +12,7 @@ from bough.app.source import Source, of_model
 
 
 class ErrorName(str, Enum):  # noqa: UP042  (typer reads the values of both)
-    """What eps bounds."""
+    """The error that eps bounds."""
 
     relative_joint = "relative_joint"
     absolute_joint = "absolute_joint"
@@ -32,7 +32,7 @@ def settle(
     source: Source,
     force: Forces = [],  # noqa: B006
     eps: Annotated[float, typer.Option(min=0.0, help="Allowed error of each step; 0 is exact.")] = 1e-3,
-    measure: Annotated[ErrorName, typer.Option(help="What eps bounds.")] = ErrorName.relative_joint,
+    measure: Annotated[ErrorName, typer.Option(help="The error that eps bounds.")] = ErrorName.relative_joint,
     steps: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
     dt: Annotated[float, typer.Option(help="Seconds a step; joints move by dt^2 / 2 qdd.")] = 1e-2,
     gravity: Gravity = None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Controller(str, Enum):  # noqa: UP042  (typer reads the values of both)
-    """What drives the joints."""
+    """Controllers of joints."""
 
     none = "none"
     pd = "pd"

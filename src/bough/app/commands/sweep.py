@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SweepEngine(str, Enum):  # noqa: UP042  (typer reads the values of both)
-    """Who does the work."""
+    """Executors."""
 
     threads = "threads"
     processes = "processes"
@@ -51,7 +51,7 @@ def sweep(
     seed: Annotated[int, typer.Option(min=0, help="Of the drawn states.")] = 0,
     spread: Annotated[float, typer.Option(help="Draw inertias, too: within this fraction of the model's.")] = 0.0,
     states: States = None,
-    engine: Annotated[SweepEngine, typer.Option(help="Who does the work.")] = SweepEngine.threads,
+    engine: Annotated[SweepEngine, typer.Option(help="Executors.")] = SweepEngine.threads,
     workers: Annotated[int | None, typer.Option(min=1, help="How many at a time.", show_default="one a CPU")] = None,
     address: Address = None,
     chunk: Annotated[int | None, typer.Option(min=1, help="Rows in a part; without: a second's worth.")] = None,
@@ -62,7 +62,7 @@ def sweep(
     """Compute a function or a rollout for many states, resumably.
 
     States, seeds or parameter sets go in, Parquet parts in a folder come out. Killed in the
-    middle, the same command goes on from the parts that are there: nothing is lost or done twice.
+    middle, the same command continues with the missing parts.
     """
     from bough.sweep import Job, run
 
@@ -75,7 +75,7 @@ def sweep(
 
 
 def work_of(text: str) -> SweepWork:
-    """What is done, as it is written on the command line."""
+    """The function, as written on the command line."""
     from bough.app.commands.export import function_request
     from bough.errors import OptionError, short
     from bough.sweep import Evaluate, Roll, YourOwn
@@ -107,7 +107,7 @@ def rows_of(states: Path | None, rows: int, seed: int, spread: float) -> Rows:
 
 
 def executor_of(engine: SweepEngine, workers: int | None, address: str | None) -> Workers:
-    """Who does the work."""
+    """Executors."""
     from bough.errors import OptionError
     from bough.sweep import Processes, RayCluster, Slurm, Threads
 

@@ -71,12 +71,12 @@ def bench(
     with patient("compiling for this robot", after=2.0), working("measuring"):
         found = compare(robot, seconds, ENGINES | other_engines())
     if json:
-        show_json({"machine": machine(), "rows": found.rows, "left_out": found.left_out})
+        show_json({"machine": machine(), "rows": found.rows, "absent": found.absent})
         return
     out().print(table.table(found.rows), "")
     for words in table.notes(found.rows):
         say(words)
-    for name, why in found.left_out.items():
+    for name, why in found.absent.items():
         say(f"{name} does not take part: {why}")
 
 

@@ -51,7 +51,7 @@ def check_package(folder: Path) -> str:
 
 
 def write_package(folder: Path, source: str, header: str, prefix: str) -> list[Path]:
-    """The files of a package around exported C, whose names begin with `prefix`; C++ leaves that out."""
+    """The files of a package around exported C, whose names begin with `prefix`; names in C++ omit it."""
     name, functions, start = folder.name, exported(header), f"{prefix}_"
     words = {
         "name": name, "functions": "".join(_wrapped(function, start) for function in functions).rstrip(),

@@ -34,7 +34,7 @@ COPY = """document.querySelectorAll('.code button').forEach((b) => b.addEventLis
   b.textContent = 'copied';
 }));"""
 
-# In this order they work: the viewer is there before it is used, and a recording before it is played.
+# In the order in which they work: install the viewer before using it, record before playing.
 NEXT = (
     ("bough info robot.urdf", "your robot: its tree, joints, limits and zeros; without one, zoo:humanoid"),
     ("bough view robot.urdf --html robot.html", "as one page, with a slider for each joint"),
@@ -126,7 +126,7 @@ def links(to: Path, *pages: tuple[str, str]) -> str:
 
 
 def next_steps() -> list[tuple[str, str]]:
-    """What to try next; before it, where the shell would not find `bough`, how it does."""
+    """Commands to try next, after one that puts `bough` on the path, if necessary."""
     here = Path(sys.prefix, "bin", "activate")
     found = which("bough")
     lost = here.exists() and (found is None or Path(found).parent != here.parent)
@@ -187,7 +187,7 @@ def falling(say: Say, known: dict[str, Any]) -> Act:
 
 
 def act(name: str, shown: Scene, recorded: Mapping[str, float], code: str) -> dict[str, str]:
-    """What every act has: its scene, bars of recorded times, and code with a button that copies it."""
+    """The parts of an act: its scene, bars of recorded times, and code with a button that copies it."""
     return {
         f"{name}_scene": scene_element(data(shown), "boxed tall"), f"{name}_bars": bars(recorded),
         f"{name}_code": f"<div class='code'><button>copy</button><pre>{escape(code.strip())}</pre></div>",

@@ -81,21 +81,21 @@ def looks() -> list[Piece]:
     for side, _ in SIDES:
         found += capsule(f"{side}_hip_pitch", 0.135, 0.38) + capsule(f"{side}_knee", 0.105, 0.38)
         found += [
-            Piece(f"{side}_hip_pitch", "cylinder", (0.10, 0.10, 0.16), R=turned(), colour=dark),
-            Piece(f"{side}_knee", "cylinder", (0.09, 0.09, 0.125), R=turned(), colour=dark),
-            Piece(f"{side}_ankle_pitch", "cylinder", (0.07, 0.07, 0.11), R=turned(), colour=dark),
+            Piece(f"{side}_hip_pitch", "cylinder", (0.10, 0.10, 0.16), R=across(), colour=dark),
+            Piece(f"{side}_knee", "cylinder", (0.09, 0.09, 0.125), R=across(), colour=dark),
+            Piece(f"{side}_ankle_pitch", "cylinder", (0.07, 0.07, 0.11), R=across(), colour=dark),
             Piece(f"{side}_ankle_roll", "box", (0.22, 0.10, 0.035), (0.03, 0, -0.0525)),
             Piece(f"{side}_ankle_roll", "sphere", (0.15, 0.095, 0.09), (0.005, 0, -0.035)),
         ]
         found += capsule(f"{side}_shoulder_yaw", 0.095, 0.27) + capsule(f"{side}_elbow", 0.08, 0.23)
         found += [
             Piece(f"{side}_shoulder_roll", "sphere", (0.13, 0.13, 0.13), colour=dark),
-            Piece(f"{side}_elbow", "cylinder", (0.075, 0.075, 0.095), R=turned(), colour=dark),
+            Piece(f"{side}_elbow", "cylinder", (0.075, 0.075, 0.095), R=across(), colour=dark),
             Piece(f"{side}_wrist_pitch", "sphere", (0.085, 0.05, 0.13), (0, 0, -0.06)),
         ]
     return found
 
 
-def turned() -> FloatArray:
+def across() -> FloatArray:
     """z along y."""
     return np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])

@@ -74,7 +74,7 @@ def fall(robots: int = ROBOTS) -> Result:
 
 
 def seconds(run: Any, *arguments: Any) -> float:
-    """How long a call takes."""
+    """The time of a call."""
     began = perf_counter()
     run(*arguments)
     return perf_counter() - began

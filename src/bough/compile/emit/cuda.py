@@ -162,7 +162,7 @@ def tile_bytes(outputs: Sequence[Array], dtype: npt.DTypeLike) -> int:
 
 
 class Needs(NamedTuple):
-    """What a kernel needs without spilling: its lines, and the most live values, in registers of four bytes."""
+    """The size of a kernel without spilling: its lines, and the most live values, in registers of four bytes."""
 
     lines: int
     registers: int

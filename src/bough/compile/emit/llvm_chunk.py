@@ -39,7 +39,7 @@ def half_window(size: int, lanes: int, column: int) -> int:
 
 
 def room_for_moves(program: Program, kind: Kind, chunk: int) -> int:
-    """How many operations make a chunk, fewer where wide arrays are taken from their rows."""
+    """The number of operations of a chunk, smaller if wide arrays are read from their rows."""
     is_wide = kind.lanes >= LEAST_LANES and any(x.size >= WIDE for x in program.inputs)
     return min(chunk, MOVING_CHUNK) if is_wide else chunk
 

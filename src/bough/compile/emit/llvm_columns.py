@@ -77,7 +77,7 @@ class _Writer:
         return "\n".join([inner, *prefetch, *bodies, self._transposing_alone(), self._tables(), self._entry()])
 
     def _functions(self, number: int, program: Program, last: bool) -> tuple[int, int, str]:
-        """How many functions @row<number>_<k> there are, the room they need between them, and their text."""
+        """The number of functions @row<number>_<k>, the space for values between them, and their text."""
         arrays = range(len(program.inputs) + len(program.outputs))
         emitter = Emitter(optimise(program), self.kind, self.kind, None, llvm.CHUNK, arrays)
         bodies = []

@@ -74,7 +74,7 @@ def columns_of_rows(b: Instructions, kind: Kind, rows: Sequence[str], start: int
 
 
 def _joined_rows(n: int) -> list[tuple[int, int]]:
-    """Which of 2 n rows lie in one register, so that the columns come out in the order of the rows."""
+    """Pairs of 2 n rows for one register, so that the columns come out in the order of the rows."""
     if n == 2:
         return [(0, 2), (1, 3)]
     step = n // 2

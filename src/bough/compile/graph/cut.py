@@ -53,7 +53,7 @@ def cut(program: Program) -> Halves:
 
 
 def _place(graph: Graph, order: list[int], program: Program) -> int:
-    """How many operations come before the cut: the most, where about the fewest values are live."""
+    """The number of operations before the cut: the most, where about the fewest values are live."""
     last = {x: k for k, i in enumerate(order) for x in operands(graph, i)}
     last |= dict.fromkeys(program.flat_roots(), len(order))
     ends = [0] * (len(order) + 1)

@@ -88,7 +88,7 @@ def cost(program: Program, order: Sequence[Unit]) -> int:
 
 
 def marks_of(program: Program, nodes: Sequence[int]) -> list[Mark]:
-    """Where each of some nodes belongs, as if it were an input."""
+    """The part of each of some nodes, as if it were an input."""
     _, classes, part = _align(program)
     place = {i: k for k, twins in enumerate(classes) for i in twins}
     return [Mark(part[i], place[i]) for i in nodes]
@@ -140,7 +140,7 @@ def _levels(graph: Graph, live: list[int]) -> list[list[int]]:
 
 
 def _leaf(program: Program, i: int) -> tuple[Part, Hashable]:
-    """The part of a constant or an input, and what it has in common with its twins."""
+    """The part of a constant or an input, and the key that it shares with its twins."""
     graph = program.graph
     if graph.op[i] == CONST:
         return (), (CONST, graph.value[i])
@@ -164,7 +164,7 @@ def _operation(graph: Graph, i: int, part: dict[int, Part], colour: dict[int, in
 
 
 def _meet(a: Part, b: Part) -> Part:
-    """Where a result of numbers of two parts lies: in the inner one, in a pair of parts, or where they meet."""
+    """The part of a result of numbers of two parts: the inner one, a pair of parts, or the part that has both."""
     for depth, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
             both = tuple(sorted({*x, *y}))
@@ -173,7 +173,7 @@ def _meet(a: Part, b: Part) -> Part:
 
 
 def _within(inner: Part, outer: Part) -> tuple[Any, ...]:
-    """How an operand's part lies in that of the result: the same for twins."""
+    """The relation of an operand's part to that of the result: the same for twins."""
     depth = len(outer)
     if len(inner) == depth and inner != outer:
         return tuple(outer[-1].index(one) for one in inner[-1])

@@ -1,4 +1,4 @@
-"""What Python's and numpy's own functions become: (writer, arguments) -> value."""
+"""Translations of Python's and numpy's own functions: (writer, arguments) -> value."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def _whole(node: ast.expr) -> bool:
 
 
 def _ends(f: Translation, node: ast.expr, extent: Any) -> tuple[Any, Any]:
-    """Where a slice begins and how long it is; kernels never count from the end, nor go beyond it."""
+    """The start and length of a slice; kernels never count from the end, nor go beyond it."""
     assert isinstance(node, ast.Slice)
     if node.step is not None:
         raise OutsideError("a slice with a step")

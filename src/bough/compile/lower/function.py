@@ -27,7 +27,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = BUILTINS | vectors.MEANINGS
 
 @dataclass
 class Translation:
-    """What the translation of a function knows; a call of another one is translated first."""
+    """The state of the translation of a function; a call of another one is translated first."""
 
     module: Module
     out: Writer

@@ -62,7 +62,7 @@ def of_arguments(kernel: Callable[..., Any], kinds: tuple[Kind, ...]) -> str:
 
 
 def row_kinds(routine: Routine, constants: Groups, element: str) -> list[Several | Numbers]:
-    """What a context holds besides extents: constants, working space, and inputs that are zero."""
+    """The content of a context besides extents: constants, working space, and inputs that are zero."""
     kinds: list[Several | Numbers] = [
         Several(type(g), tuple(Numbers(a.ndim, a.dtype.str) for a in g)) for g in constants
     ]
@@ -136,7 +136,7 @@ def of_lanes(routine: Routine, constants: Groups) -> str:
 
 
 def _context(out: Writer, routine: Routine, kinds: Sequence[Kind]) -> tuple[list[Any], dict[str, Any], int]:
-    """What a context holds, inputs that are zero by name, and how many words were read."""
+    """The content of a context, inputs that are zero by name, and the number of words read."""
     at, read = 0, []
     for kind in kinds:
         read.append(out.read("%a", at, kind))

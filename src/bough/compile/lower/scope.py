@@ -17,7 +17,7 @@ class BeginAgainError(Exception):
 
 
 class Hints:
-    """What earlier attempts at a function have shown."""
+    """Facts from earlier attempts at a function."""
 
     def __init__(self) -> None:
         self.placed: set[str] = set()  # names that need a place on the stack
@@ -79,7 +79,7 @@ class Scope:
             raise BeginAgainError
 
     def _key(self, name: str) -> Key:
-        """Where a name is looked for: one that means different things must stay within its outermost suite."""
+        """The scope of a name: one with several meanings must stay within its outermost suite."""
         if name not in self.hints.split:
             return name, 0
         if not self.path:
@@ -98,7 +98,7 @@ class Scope:
         return self.out.kept(*self._places[key]) if key in self._places else None
 
     def look_up(self, name: str) -> Any:
-        """What a name stands for here."""
+        """The value of a name here."""
         if name in self.bound:
             return self._local(name)
         for names in (self._free, self.function.__globals__, vars(builtins)):

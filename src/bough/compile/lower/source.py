@@ -36,7 +36,7 @@ def definition(function: Callable[..., Any]) -> ast.FunctionDef:
 
 
 def _meaning(code: CodeType) -> tuple[object, ...]:
-    """What a function does, wherever it stands: instructions, and the constants and names that they count through."""
+    """A key of a function's code: instructions, and the constants and names that they refer to by number."""
     constants = tuple(_meaning(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
     return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
 
@@ -59,7 +59,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def bindings(node: ast.FunctionDef) -> dict[str, int]:
-    """How often each name is bound in a function."""
+    """The number of assignments of each name in a function."""
     found: dict[str, int] = {}
     arguments = [*node.args.posonlyargs, *node.args.args, *([node.args.vararg] if node.args.vararg else [])]
     names = [a.arg for a in arguments]

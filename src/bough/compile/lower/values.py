@@ -45,7 +45,7 @@ Kind = Numbers | Several | str  # "i" for a whole number, "f" for another one
 
 
 def words_in(kind: Kind) -> int:
-    """How many words of a table an argument takes."""
+    """The number of words of an argument in a table."""
     if isinstance(kind, Several):
         return sum(map(words_in, kind.fields))
     return 1 + kind.ndim if isinstance(kind, Numbers) else 1

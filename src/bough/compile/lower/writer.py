@@ -177,7 +177,7 @@ class Writer(Instructions):
         return Num(kind, self(f"{table[sign]}{fast} {LLVM[kind]} {x.ref}, {y.ref}"))
 
     def _floor(self, sign: str, a: Any, b: Any) -> Num:
-        """Whole division and its rest, rounding down as in Python; never by zero."""
+        """Integer division and its remainder, rounding down as in Python; never by zero."""
         x, y = self.number(a, "i").ref, self.number(b, "i").ref
         if is_constant(b) and b > 0 and b & (b - 1) == 0:
             shift = int(b).bit_length() - 1
@@ -237,7 +237,7 @@ class Writer(Instructions):
         return b if is_constant(a) and a == 0 else a if is_constant(b) and b == 0 else self.binary("+", a, b)
 
     def flat(self, array: Arr, indices: Sequence[Any]) -> Any:
-        """Where the first element with these indices is, counted in elements."""
+        """The offset of the first element with these indices, in elements."""
         if any(type_of(index) not in ("i", "b") for index in indices):
             raise OutsideError("an index that is no whole number")
         if any(is_constant(index) and index < 0 for index in indices):

@@ -259,5 +259,5 @@ class BoundFunction:
 
 
 def _free_threaded() -> bool:
-    """Does this interpreter run without the GIL?"""
+    """Whether this interpreter runs without the GIL."""
     return not getattr(sys, "_is_gil_enabled", lambda: True)()

@@ -46,7 +46,7 @@ CACHED_BYTES, WIDEST, MOST_STEPS = 2**18, 16, 16  # 16 = rows of the widest step
 
 @dataclass(frozen=True)
 class Signature:
-    """What a gate accepts: inputs, then outputs, of one dtype; with a leading batch axis or without."""
+    """The arrays of a call: inputs, then outputs, of one dtype; with a leading batch axis or without."""
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
@@ -84,7 +84,7 @@ class WorkQueue:
         self._words[3] = ctypes.addressof(self._table)
 
     def take(self) -> slice:
-        """What native code does by an atomic addition."""
+        """The same as an atomic addition of native code."""
         with self._lock:
             first, count = self._words[:2]
             self._words[0] = first + count

@@ -76,7 +76,7 @@ class Copies:
 
 
 def as_index(x: Array) -> Array:
-    """Whole numbers as an array that can be an index."""
+    """Integers as an array that can be an index."""
     return x.long() if library_of(x) == "torch" else x.astype(np.int64)
 
 

@@ -58,7 +58,7 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass(frozen=True)
 class Host:
-    """What compiled code depends on: the target, the CPU with its features, and LLVM itself."""
+    """The versions that compiled code depends on: the target, the CPU with its features, and LLVM."""
 
     triple: str
     cpu: str

@@ -128,7 +128,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def useful_threads(seconds: float, most: int) -> int:
-    """How many threads finish so much work soonest, at most `most`.
+    """The number of threads that finish so much work soonest, at most `most`.
 
     With k threads it takes seconds / k + WAKE_SECONDS (k - 1), which is least at k = sqrt(seconds / WAKE_SECONDS).
     """
@@ -136,6 +136,6 @@ def useful_threads(seconds: float, most: int) -> int:
 
 
 def rows_per_turn(batch: int, threads: int, most: int) -> int:
-    """How many rows a thread takes at once: a small part of the batch, in whole vectors if there are enough."""
+    """The number of rows that a thread takes at once: a small part of a batch, in whole vectors if it is large."""
     share, part = -(-batch // threads), -(-batch // (threads * TURNS_PER_THREAD))
     return max(1, min(most, share, -(-part // FEW_ROWS) * FEW_ROWS))

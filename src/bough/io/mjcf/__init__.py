@@ -1,7 +1,7 @@
 """MJCF into a description: compiled by the `mujoco` package, so that defaults, includes and angles are its business.
 
 Belongs here: how large a file grows and which files it names, before it is compiled (`size`), and what of MuJoCo's
-arrays are bodies and joints (`bodies`), equalities (`equality`), motors (`motors`), or left out (`notes`).
+arrays are bodies and joints (`bodies`), equalities (`equality`), motors (`motors`), or noted (`notes`).
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ SITE = 6  # mujoco.mjtObj
 
 
 class Equalities(NamedTuple):
-    """Mimic joints (leader, ratio, offset), joints held at a position, closures, and notes."""
+    """Mimic joints (leader, ratio, offset), joints fixed at a position, closures, and notes."""
 
     ties: dict[str, tuple[str, float, float]]
-    held: dict[str, float]
+    fixed: dict[str, float]
     closures: list[ClosureArguments]
     notes: list[str]
 
@@ -55,10 +55,10 @@ def _tie(m: Any, e: int, names: Names, found: Equalities) -> None:
         found.closures.append(ClosureArguments("joint", names.equalities[e], y, x))
     elif x and ratio != 0.0:
         _follow(found, y, (x, ratio, y0 + offset - ratio * x0), names.equalities[e])
-    elif y in found.ties or y in found.held:
+    elif y in found.ties or y in found.fixed:
         found.closures.append(ClosureArguments("joint", names.equalities[e], y))
     else:
-        found.held[y] = y0 + offset
+        found.fixed[y] = y0 + offset
         found.notes.append(
             f"joint {y!r} is held at {y0 + offset:g} by the equality {names.equalities[e]!r}: it is welded"
         )
@@ -68,13 +68,13 @@ def _follow(found: Equalities, y: str, tie: tuple[str, float, float], name: str)
     """One joint follows one other; where it follows already, the other may follow it instead."""
     x, ratio, offset = tie
     for follower, one in ((y, tie), (x, (y, 1.0 / ratio, -offset / ratio))):
-        if follower not in found.ties and follower not in found.held and not _reaches(found, one[0], follower):
+        if follower not in found.ties and follower not in found.fixed and not _depends_on(found, one[0], follower):
             found.ties[follower] = one
             return
     found.closures.append(ClosureArguments("joint", name, y, x))
 
 
-def _reaches(found: Equalities, joint: str, goal: str) -> bool:
+def _depends_on(found: Equalities, joint: str, goal: str) -> bool:
     """Whether a joint is, or follows in the end, the goal: a tie back to it would be a circle."""
     while joint != goal and joint in found.ties:
         joint = found.ties[joint][0]

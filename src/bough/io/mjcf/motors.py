@@ -17,7 +17,7 @@ FIXED_GAIN, NO_BIAS = 0, 0  # mujoco.mjtGain, mjtBias
 
 
 def motors(m: Any, names: Names) -> tuple[dict[str, BodyArguments], list[str]]:
-    """What actuators say of joints (whether they are driven, and their largest effort), and notes.
+    """The facts of joints from actuators (whether they are driven, and their largest effort), and notes.
 
     A file without actuators says nothing, and so does one that drives sites, bodies or spatial tendons: there every
     joint is taken as by default.

@@ -34,7 +34,7 @@ class Names:
         return names
 
     def weld(self, body: str) -> str:
-        """What to call the fixed joint of a body: like it, unless a joint is called so."""
+        """The name of the fixed joint of a body: that of the body, unless a joint has it."""
         name = body if body not in self.joints else f"{body}/weld"
         while name in self.joints:
             name += "_"

@@ -1,4 +1,4 @@
-"""What MuJoCo models and this library does not, by kind and number; nothing that a file says is dropped in silence."""
+"""Features of MuJoCo that this library has not, by kind and number: everything that is dropped from a file is noted."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def read(document: Document, package_paths: Sequence[str | os.PathLike[str]] = (
     ]
     said = [*found.notes, *remarks, *notes(m, names)]
     description = Description(names.model, bodies, frames, said, m.opt.gravity.tolist(), closures=found.closures)
-    return welded(description, found.held) if found.held else description
+    return welded(description, found.fixed) if found.fixed else description
 
 
 def _check_numbers(m: Any, names: Names, where: str) -> None:

@@ -1,4 +1,4 @@
-"""How large MJCF grows when it is compiled, and which files it opens then, found before it is.
+"""The size of MJCF when it is compiled, and the files that it opens then, before it is compiled.
 
 A line of XML may stand for a billion bodies, or name any file of the machine.
 """
@@ -99,7 +99,7 @@ class _Counter:
         for file in self.files:
             for name in {file, file.replace("\\", "/").rpartition("/")[2]}:
                 for path in (above / folder / name for above in beside for folder in self.folders):
-                    if _is_there(path):
+                    if _exists(path):
                         self._trust(path, file)
 
     def _trust(self, path: Path, file: str) -> None:
@@ -115,7 +115,7 @@ class _Counter:
         if not file or element.tag not in ("include", "attach"):
             return 0
         folders = [self.folder, path.parent if path is not None else self.folder]
-        found = next((p for p in (folder / file for folder in folders) if _is_there(p)), None)
+        found = next((p for p in (folder / file for folder in folders) if _exists(p)), None)
         if found is None:
             return 0
         self._trust(found, file)
@@ -128,7 +128,7 @@ class _Counter:
         return self.known[found]
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         return path.exists() and not path.is_dir()
     except (OSError, ValueError):

@@ -75,7 +75,7 @@ mobility_to_body: Walk[ArticulatedInertia] = outward(
 
 @kernel
 def free_mobility(m: Mechanism, i: int, Om: ArticulatedInertia, w: Workspace) -> ArticulatedInertia:
-    """P Omega P' + S D^-1 S': what the joint of body i makes of a mobility that reaches it."""
+    """P Omega P' + S D^-1 S': the mobility that the joint of body i passes on."""
     for k in range(m.dof[i], m.dof[i + 1]):
         S, W = exchange(freedom(m, k, m.one[0])), exchange(get6(w.W, k))
         g = articulated_times(Om, W)
@@ -121,7 +121,7 @@ MOBILITY = 250
 
 
 class Blocks(NamedTuple):
-    """Which blocks to compute, in order. Blocks 0, 1, ... are the diagonal ones."""
+    """The blocks to compute, in order. Blocks 0, 1, ... are the diagonal ones."""
 
     body: Rows  # (diagonals,) body of each diagonal block, ancestors first
     up: Rows  # (diagonals,) its parent's block, -1 at a root

@@ -23,7 +23,7 @@ from bough.types import Rows, Workspace
 
 @kernel
 def ltdl(m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, Lam_inv: Rows, w: Workspace) -> None:
-    """Lambda^-1, full and symmetric, from q; H, its factor and J on the way."""
+    """Lambda^-1, full and symmetric, from q, by H, its factor and J."""
     crba(m, q, w.H, w)
     packed_jacobian(m, t, p, w.Y, w)
     factorize(f.parent, f.rows, w.H)

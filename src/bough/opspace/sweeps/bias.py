@@ -120,7 +120,7 @@ def rows_acceleration(m: Mechanism, t: Seeds, v: Rows, y: Rows, w: Workspace) ->
 
 @kernel
 def seed_acceleration(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Scalar:
-    """What seed s adds to the acceleration of its row."""
+    """The contribution of seed s to the acceleration of its row."""
     kind, i = t.kind[s], t.body[s]
     K, a = task_wrench(m, t, s, w), get6(w.a, i)
     a = join(angular(a), add3(linear(a), get3(w.g, i)))

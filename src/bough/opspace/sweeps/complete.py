@@ -1,7 +1,7 @@
 """Everything about tasks from q and v in one sweep, Lambda, Jbar and N included (Featherstone 2010, eqs. 5 to 10).
 
 What a program without branches can give: Lambda is (Lambda^-1 + damping 1)^-1, and a singular task set shows as numbers
-that are not finite unless it is damped. Quantities that are not outputs are left out of the traced program.
+that are not finite unless it is damped. Quantities that are not outputs vanish from the traced program.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far task rows are from their targets, in one sweep: positions, turns, the centre of mass and joints.
+"""Errors of task rows against their targets, in one sweep: positions, rotations, the centre of mass and joints.
 
 A turn is the logarithm of R_target R', taken without a branch: with Q = x x' the outer product of its quaternion x,
 which is linear in the entries of the rotation, Q u has the direction of x for any u that x is not orthogonal to.

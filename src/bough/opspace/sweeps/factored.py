@@ -1,4 +1,4 @@
-"""What follows from the LTDL factor of H in one sweep: J, H^-1 J', Lambda^-1 and beta (Featherstone 2010, eqs. 5 to 9).
+"""Quantities from the LTDL factor of H in one sweep: J, H^-1 J', Lambda^-1 and beta (Featherstone 2010, eqs. 5 to 9).
 
 Matrices at the boundary are in the order of v.
 """

@@ -29,7 +29,7 @@ from bough.types import Rows, Scalar, Workspace
 
 
 class Proximal(NamedTuple):
-    """How forces of constrained rows are found."""
+    """The method for forces of constrained rows."""
 
     iterations: Rows  # (1,)
     share: Rows  # (1,) of each row in a mean: 1 / rows

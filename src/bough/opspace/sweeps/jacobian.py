@@ -116,7 +116,7 @@ JACOBIAN = Routine(
 
 # Sparse algorithms on packed rows (Featherstone 2010, section 8, Figs. 8 to 10, and eqs. 10, 32 and 33).
 #
-# Rows have the pattern of J: the degrees of freedom on the way from the tasks' bodies to the root. `parent` and `rows`
+# Rows have the pattern of J: the degrees of freedom on the path from the tasks' bodies to the root. `parent` and `rows`
 # describe the packed factor of H. Supports may be single paths or unions of them (relative tasks, momentum).
 
 

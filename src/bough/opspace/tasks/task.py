@@ -1,4 +1,4 @@
-"""`Task`: what every task knows of itself; `Aim`: what its rows measure, as data for kernels."""
+"""`Task`: the base class of tasks; `Aim`: the measure of its rows, as data for kernels."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ IN_WORLD = Attachment(-1, np.eye(3), np.zeros(3))
 
 
 class Aim(NamedTuple):
-    """What rows measure. FRAME: `matrix` times [linear, angular] from the placement of `frame` in `base` to a target,
+    """The measure of rows. FRAME: `matrix` times [linear, angular] from the placement of `frame` in `base` to a target,
     in the axes that `axes` names. CENTER: the same of the centre of mass. JOINTS: coordinates. DISTANCE: of origins.
     """
 
@@ -202,5 +202,5 @@ class Task(ABC):
         return goal - here
 
     def aim(self, model: Model) -> Aim:
-        """What the rows measure, for kernels that compute errors themselves, such as inverse kinematics."""
+        """The measure of the rows, for kernels that compute errors themselves, such as inverse kinematics."""
         raise TaskError(f"task {self.name!r}: its rows have no aim, so that nothing can be solved for their target")

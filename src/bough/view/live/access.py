@@ -1,4 +1,4 @@
-"""Who may talk to a live view: browsers of this machine that know its token; and text that is never markup."""
+"""Access to a live view: browsers of this machine that have its token; and text that is never markup."""
 
 from __future__ import annotations
 

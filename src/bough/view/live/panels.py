@@ -1,4 +1,4 @@
-"""What stands beside a live scene: sliders, and ellipsoids of Lambda."""
+"""The panel of a live scene: sliders, and ellipsoids of Lambda."""
 
 from __future__ import annotations
 

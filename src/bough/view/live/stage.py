@@ -40,7 +40,7 @@ def resent(change: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
 
 
 class Stage:
-    """What stands on the floor of a server."""
+    """The scene of a server."""
 
     def __init__(self, server: Any, scene: Scene) -> None:
         self.server, self.scene, self.view, self.q = server, scene, bounds(scene), scene.q
@@ -78,7 +78,7 @@ class Stage:
 
     @cached_property
     def _named(self) -> tuple[Any, Any, Any, Dynamics]:
-        """Frames of the bodies that joints move, these bodies, and the way back from the frames to them."""
+        """Frames of the bodies that joints move, these bodies, and the inverse placements."""
         model = self.scene.model
         numbers = model.body_frames
         own = np.tile(np.eye(4), (len(numbers), 1, 1))

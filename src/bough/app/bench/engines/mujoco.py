@@ -15,7 +15,7 @@ from bough.model import Model
 from bough.types import FloatArray
 
 
-def mujoco_twin(model: Model) -> Any:
+def mujoco_model(model: Model) -> Any:
     """An mjModel of the same mechanism."""
     mujoco = required("mujoco", "bench", "this comparison")
     spec, kinds, flags = mujoco.MjSpec(), mujoco.mjtJoint, mujoco.mjtDisableBit
@@ -41,7 +41,7 @@ class MujocoEngine:
     """A model in MuJoCo. Every state has an mjData of its own, which costs nothing to fill: no call keeps results."""
 
     def __init__(self, model: Model) -> None:
-        self.mujoco, self.model, self.twin = required("mujoco", "bench", "this comparison"), model, mujoco_twin(model)
+        self.mujoco, self.model, self.twin = required("mujoco", "bench", "this comparison"), model, mujoco_model(model)
         self.layout = layout(model)
 
     def velocities(self, s: PeerState) -> FloatArray:

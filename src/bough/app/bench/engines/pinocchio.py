@@ -17,7 +17,7 @@ from bough.types import FloatArray
 LARGEST = 300  # degrees of freedom: 0.9 GB for each of five
 
 
-def pinocchio_twin(model: Model) -> Any:
+def pinocchio_model(model: Model) -> Any:
     """A pin.Model with the bodies, joints and order of v of `model`; joints in depth-first order."""
     pin = required("pinocchio", "bench", "this comparison")
     twin = pin.Model()
@@ -38,7 +38,7 @@ class PinocchioEngine:
         self.pin = pin = required("pinocchio", "bench", "this comparison")
         if model.nv > LARGEST:
             raise ModelError(f"its data has four tensors of {model.nv:,}^3 numbers, {32e-9 * model.nv**3:,.0f} GB")
-        self.model, self.twin, self.layout = model, pinocchio_twin(model), layout(model)
+        self.model, self.twin, self.layout = model, pinocchio_model(model), layout(model)
         self.contacts, self.contact_data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
         body, R, p = (np.asarray(x) for x in (model.frames.body, model.frames.R, model.frames.p))
         places = {k: (int(body[k]) + 1, pin.SE3(R[k], p[k])) for k in np.flatnonzero(body >= 0).tolist()}

@@ -38,7 +38,7 @@ OVERFLOW, WASTE = 460, 1.5  # widths that take more registers, and that times th
 
 
 class FormAndBlock(NamedTuple):
-    """How a function is launched."""
+    """The form of a launch."""
 
     form: Form
     block: int
