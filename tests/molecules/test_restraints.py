@@ -169,10 +169,53 @@ def test_tables_are_read(molecule, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        ("resid 2 and name CA or resid 3 and name CA", "2/CA 3/CA"),  # and binds before or
+        ("name CA and (resid 2 or resid 3)", "2/CA 3/CA"), ("name CA and resid 7:9", "7/CA 8/CA 9/CA"),
+        ("name CA and not resid 1:7 and not resn LYS", "8/CA"), ('segid "A   " and resi 2 and name ca', "2/CA"),
+        ("resid 2 and name HB1", "2/HB3"), ("resid 2 and name HB2", "2/HB2"), ("resid 1 and name HB1", "1/HB1"),
+        ("resid 6 and name HA1", "6/HA3"), ("resid 8 and name HG11", "8/HG13"), ("resid 2 and name HB+", "2/HB2 2/HB3"),
+        ("resid 2 and name %B", "2/CB"), ("resid 2 and name HN", "2/H"), ("not all or resid 1 and name C", "1/C"),
+    ],
+)  # fmt: skip
+def test_selections_of_tables(molecule, tmp_path, selection, expected):
+    file = tmp_path / "one.tbl"
+    file.write_text(f"assign ({selection}) (resid 5 and name CA) 4 2 1")
+    (found,) = mol.read_table(file, molecule.atoms)
+    assert [molecule.atoms.key(a) for a, _ in found.atoms] == [f"A/{key}" for key in expected.split()]
+
+
+def test_tables_of_haddock_and_aria(molecule, tmp_path):
+    file = tmp_path / "ambig.tbl"
+    file.write_text(
+        "{* several\n lines, and assign (nothing) *}\nnoe\n class air ! { open\n"
+        "assign ( resid 1 and segid A and name CA)\n       (\n        ( resid 7 and segid A and name CA)\n     or\n"
+        "        ( resid 9 and segid A and name CA)\n       )  2.0 2.0 0.0\n"
+        "scale air 50\n"
+        'ASSI {    6}\n   (( segid "   A" and resid 5 and name HA ))\n   (( segid "   A" and resid 6 and name HN ))\n'
+        "   2.500 0.700 0.700 peak 6 spectrum 1 weight 0.50000E+00 volume 0.1E+01 ppm1 4.5 ppm2 8.2 CV 1\n"
+        ' OR {    6}\n   (( segid "   A" and resid 7 and name HA ))\n   (( segid "   A" and resid 6 and name HN ))\n'
+        "end\n"
+    )
+    first, second = mol.read_table(file, molecule.atoms)
+    place = molecule.atoms.place
+    assert first.atoms == ((place("A/1/CA"), place("A/7/CA")), (place("A/1/CA"), place("A/9/CA")))
+    assert (first.low, first.high, first.stiffness) == pytest.approx((0.0, 0.2, 1000.0))
+    assert second.atoms == ((place("A/5/HA"), place("A/6/H")), (place("A/7/HA"), place("A/6/H")))
+    assert (second.low, second.high, second.stiffness) == pytest.approx((0.18, 0.32, 500.0))
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [("assign (resid 99) (resid 1) 1 1 1", "has no atoms"), ("assign (resid 1) (resid 2) 1 x 1", "got 'x'"),
-     ("assign (resid 1 (resid 2) 1 1 1", "does not close|expected resid"), ("restrain all", "expected `assign`"),
-     ("assign (byres 1) (resid 2) 1 1 1", "got 'byres'"), ("assign (resid 1) 1 1 1", "two selections")],
+     ("assign (resid 1 (resid 2) 1 1 1", r"expected `and`, `or` or \)"), ("hold all", "expected `assign`"),
+     ("assign (byres 1) (resid 2) 1 1 1", "got 'byres'"), ("assign (resid 1) 1 1 1", "two selections"),
+     ("assign (resid 1) (resid 2) -1 0 0", "0 <= lower"), ("assign (resid 1) (resid 2) nan 0 0", "0 <= lower"),
+     ("assign (resid 1) (resid 2) 3 1 1 weight", "got the end"), ("assign (resid 1", "does not close"),
+     ("assign () (resid 2) 3 1 1", r"got '\)'"), ("assign (resid 1 resid 2) (resid 2) 3 1 1", "got 'resid'"),
+     ("assign (resid 1) (resid 2 and name CX) 3 1 1", r"\( resid 2 and name CX \) has no atoms"),
+     ("assign (resid 1) (resid 2) (resid 3) (resid 4) 1 60 30 2", "expected one atom")],
 )  # fmt: skip
 def test_tables_with_other_words_are_refused(molecule, tmp_path, text, expected):
     file = tmp_path / "odd.tbl"
@@ -186,5 +229,7 @@ def test_odd_restraints_are_refused(molecule):
         mol.distance("A/1/CA", "A/2/CA", lower=2.0, upper=1.0)
     with pytest.raises(SettingError, match="four atoms"):
         mol.plane(["A/1/CA"])
+    with pytest.raises(SettingError, match="distance: A/1/CA stands at both ends"):
+        mol.RestraintEnergy(molecule, [mol.distance("A/1/CA", ["A/2/CA", molecule.atoms.place("A/1/CA")])])
     with pytest.raises(UnknownNameError, match="no atom 'A/1/CX'"):
         molecule.minimize(restraints=[mol.distance("A/1/CX", "A/2/CA", upper=1.0)])

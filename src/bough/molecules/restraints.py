@@ -142,6 +142,8 @@ class RestraintEnergy:
                 raise SettingError(f"restraints are made by distance, dihedral, position and plane, got {each!r}")
         by = {kind: [r for r in listed if r.kind == kind] for kind in ("distance", "dihedral", "position", "plane")}
         pairs = [[(atoms.place(a), atoms.place(b)) for a, b in r.atoms] for r in by["distance"]]
+        for a in (a for own in pairs for a, b in own if a == b):
+            raise SettingError(f"distance: {atoms.key(a)} stands at both ends")
         bounds = [(r.low, min(r.high, 1e30), r.stiffness, min(r.linear, 1e30)) for r in by["distance"]]
         self.distances = Distances(
             np.array([p for own in pairs for p in own], np.int64).reshape(-1, 2),
