@@ -7,7 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bough.errors import FileFormatError, NonFiniteError, OptionError, SettingError, ShapeError, TooLargeError
+from bough.errors import (
+    FileFormatError,
+    ModelError,
+    NonFiniteError,
+    OptionError,
+    SettingError,
+    ShapeError,
+    TooLargeError,
+)
 
 mol = pytest.importorskip("bough.molecules")
 gemmi = pytest.importorskip("gemmi")
@@ -322,6 +330,33 @@ def test_what_a_pdb_cannot_hold_is_not_written(tmp_path):
     np.testing.assert_allclose(found.atoms.positions, far, atol=6e-5)
     with pytest.raises(OptionError, match="there is no folder"):
         m.write(tmp_path / "none" / "a.pdb")
+
+
+def test_names_that_files_cannot_hold_are_refused(tmp_path):
+    m = mol.peptide("GA")
+    for odd in (replace(m.atoms, number=np.array(["1", "?"])), replace(m.atoms, chain=np.array(["A", "A B"]))):
+        with pytest.raises(ModelError, match=r"residue 'A.*/.' cannot be written: expected a number such as 57"):
+            write(tmp_path / "odd.cif", odd, odd.positions[None])
+
+
+def test_other_units_are_noted(tmp_path):
+    m, path = mol.peptide("GAS"), tmp_path / "nm.cif"
+    small = mol.from_file(write(path, m.atoms, 0.1 * m.atoms.positions[None]))
+    assert any("within 0.05 nm of another of their residue" in note and "angstrom" in note for note in small.notes)
+    app = pytest.importorskip("openmm.app")
+    pdb = app.PDBFile(str(m.write(tmp_path / "a.pdb")))
+    assert not mol.from_openmm(pdb.topology, pdb.positions).notes
+    large = mol.from_openmm(pdb.topology, 10.0 * np.array(m.atoms.positions))
+    assert "30 bonds are longer than 0.35 nm: A/1/N-A/1/CA" in large.notes[0]
+    assert "positions are in nm" in large.notes[0]
+
+
+def test_messages_of_readers_take_one_line(tmp_path):
+    path = tmp_path / "short.pdb"
+    path.write_text("ATOM      1  N   GLY A   1       0.428\n")
+    with pytest.raises(FileFormatError, match="too short") as error:
+        mol.from_file(path)
+    assert "\n" not in str(error.value)
 
 
 def test_what_is_no_angle_and_no_energy_is_refused():

@@ -24,7 +24,7 @@ from bough.molecules.force_field import OpenMM, atoms_of, with_hydrogens
 from bough.molecules.molecule import Molecule
 from bough.molecules.peptide import peptide_atoms
 from bough.molecules.pulling import Pull
-from bough.molecules.reading import read_atoms
+from bough.molecules.reading import long_bonds, read_atoms
 from bough.molecules.repulsion import Repulsion
 from bough.molecules.restraints import Restraint, RestraintEnergy, dihedral, distance, plane, position
 from bough.molecules.tables import read_table
@@ -82,7 +82,8 @@ def from_openmm(
     topology: Any, positions: Any, *, rotatable: str | Iterable[str] = "all", fixed: Iterable[str] = ()
 ) -> Molecule:
     """The atoms of a Topology of OpenMM, at positions (atoms, 3) with a unit or in nm."""
-    return Molecule(atoms_of(topology, positions), rotatable=rotatable, fixed=fixed)
+    atoms = atoms_of(topology, positions)
+    return Molecule(atoms, rotatable=rotatable, fixed=fixed, notes=long_bonds(atoms))
 
 
 def peptide(

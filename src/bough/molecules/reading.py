@@ -27,6 +27,7 @@ SHORTEST = 0.05  # nm, under any bond: atoms that are closer lie on each other
 SLACK = 0.04  # nm by which a bond may exceed the sum of covalent radii
 LINK = 0.20  # nm, the longest bond along a chain
 DISULPHIDE = 0.25  # nm
+LONGEST = 0.35  # nm, over any covalent bond
 BIOLOGICAL = ("C", "H", "N", "O", "P", "S")  # elements of amino acids, nucleotides and water
 METALS = {"LI", "NA", "K", "MG", "CA", "MN", "FE", "CO", "NI", "CU", "ZN", "CD", "HG", "SR", "BA", "CS", "RB", "AL"}
 
@@ -40,7 +41,8 @@ def read_atoms(path: str | Path, notes: list[str]) -> Atoms:
     except IndexError:  # of a file without data blocks
         structure = ()
     except (RuntimeError, ValueError) as error:
-        raise FileFormatError(f"{short(str(path), 300)} is no PDB or mmCIF file: {short(str(error), 200)}") from None
+        said = short(" ".join(str(error).split()), 200)
+        raise FileFormatError(f"{short(str(path), 300)} is no PDB or mmCIF file: {said}") from None
     if len(structure) == 0 or structure[0].count_atom_sites() == 0:
         raise FileFormatError(f"{short(str(path), 300)} has no atoms; expected PDB or mmCIF")
     if structure.input_format == gemmi.CoorFormat.Pdb:
@@ -182,8 +184,14 @@ def with_bonds(atoms: Atoms, links: list[tuple[int, int]], notes: list[str]) -> 
     """The same atoms with bonds: inside residues by distance, along chains, bridges of sulphur, and these links."""
     pairs = {(min(a, b), max(a, b)) for a, b in links if a != b and _may_bond(atoms, a, b)}
     alone: list[str] = []
+    on_others: list[str] = []
     for r in range(len(atoms.chain)):
-        pairs |= _inside(atoms, int(atoms.first[r]), int(atoms.first[r + 1]), alone)
+        pairs |= _inside(atoms, int(atoms.first[r]), int(atoms.first[r + 1]), alone, on_others)
+    if on_others:
+        notes.append(
+            f"{len(on_others)} atoms lie within {SHORTEST:g} nm of another of their residue, without a bond: "
+            f"{some_of(on_others)}; files have positions in angstrom"
+        )
     if alone:
         notes.append(
             f"{len(alone)} hydrogens are near no atom of their residue and move on their own: {some_of(alone)}"
@@ -193,6 +201,15 @@ def with_bonds(atoms: Atoms, links: list[tuple[int, int]], notes: list[str]) -> 
     return replace(atoms, bonds=np.array(sorted(pairs), np.int64).reshape(-1, 2))
 
 
+def long_bonds(atoms: Atoms) -> list[str]:
+    """A note on bonds longer than any are: of positions in another unit, or of molecules cut by a periodic box."""
+    a, b = atoms.bonds.T
+    far = atoms.bonds[np.linalg.norm(atoms.positions[a] - atoms.positions[b], axis=1) > LONGEST]
+    some = some_of([f"{atoms.key(a)}-{atoms.key(b)}" for a, b in far.tolist()])
+    said = f"{len(far)} bonds are longer than {LONGEST} nm: {some}; positions are in nm, and molecules whole"
+    return [said] if len(far) else []
+
+
 def _may_bond(atoms: Atoms, a: int, b: int) -> bool:
     """Whether a declared link is a covalent bond: no metal, and no longer than bonds are."""
     metal = {str(atoms.element[a]).upper(), str(atoms.element[b]).upper()} & METALS
@@ -200,12 +217,13 @@ def _may_bond(atoms: Atoms, a: int, b: int) -> bool:
     return not metal and SHORTEST < float(np.linalg.norm(atoms.positions[a] - atoms.positions[b])) < reach
 
 
-def _inside(atoms: Atoms, start: int, stop: int, alone: list[str]) -> set[tuple[int, int]]:
+def _inside(atoms: Atoms, start: int, stop: int, alone: list[str], on_others: list[str]) -> set[tuple[int, int]]:
     """Bonds of one residue: atoms closer than their covalent radii allow; a hydrogen has the nearest one only."""
     if stop - start < 2:
         return set()
     x, radius = atoms.positions[start:stop], atoms.covalent_radii[start:stop]
     distance = np.linalg.norm(x[:, None] - x[None], axis=-1)
+    on_others += [atoms.key(start + k) for k in np.flatnonzero((distance < SHORTEST).sum(axis=1) > 1).tolist()]
     gap = np.where(distance < SHORTEST, np.inf, distance - radius[:, None] - radius[None])
     light = atoms.element[start:stop] == "H"
     close = (gap < SLACK) & ~light[:, None] & ~light[None]

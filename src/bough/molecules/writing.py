@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough.errors import OptionError, TooLargeError
+from bough.errors import ModelError, OptionError, TooLargeError
 from bough.molecules.atoms import Atoms, gemmi_module
 from bough.record import check_folder, replacing
 from bough.types import FloatArray
@@ -36,6 +37,12 @@ def check_file(path: Path, atoms: Atoms) -> None:
     """Refuse a file that cannot be written, or whose format cannot hold the atoms."""
     if path.suffix not in FORMATS:
         raise OptionError(f"{path.name}: a structure is written as {', '.join(FORMATS)}, got {path.suffix!r}")
+    for r, (chain, number) in enumerate(zip(atoms.chain.tolist(), atoms.number.tolist(), strict=True)):
+        if not re.fullmatch(r"-?\d+[A-Za-z]?", number) or re.search(r"\s", chain):
+            raise ModelError(
+                f"residue {atoms.residue_key(r)!r} cannot be written: expected a number such as 57 or 57A, and a chain "
+                "without spaces"
+            )
     widths = ((atoms.chain, 1), (atoms.kind, 3), (atoms.name, 4))
     is_wide = any(max(map(len, words), default=0) > most for words, most in widths)
     if path.suffix == ".pdb" and (len(atoms) > MOST_IN_PDB or is_wide):
@@ -67,7 +74,7 @@ def _structure(atoms: Atoms, frames: FloatArray) -> Any:
             if chain is None or atoms.chain[r] != atoms.chain[r - 1]:
                 if chain is not None:
                     model.add_chain(chain)
-                chain = gemmi.Chain("" if atoms.chain[r] == "_" else str(atoms.chain[r]))
+                chain = gemmi.Chain(_chain(atoms, r))
             residue = gemmi.Residue()
             residue.name, residue.seqid = str(atoms.kind[r]), gemmi.SeqId(str(atoms.number[r]))
             residue.het_flag = "H" if atoms.hetero[r] else "A"
@@ -81,7 +88,35 @@ def _structure(atoms: Atoms, frames: FloatArray) -> Any:
         structure.add_model(model)
     structure.setup_entities()
     structure.assign_serial_numbers()
+    structure.connections.extend(_connections(atoms))
     return structure
+
+
+def _connections(atoms: Atoms) -> list[Any]:
+    """Bonds between residues but those along chains, which readers know."""
+    gemmi, found = gemmi_module(), []
+    for a, b in atoms.bonds.tolist():
+        r, s = int(atoms.residue[a]), int(atoms.residue[b])
+        names = {str(atoms.name[a]), str(atoms.name[b])}
+        in_chain = abs(r - s) == 1 and atoms.chain[r] == atoms.chain[s] and not (atoms.hetero[r] or atoms.hetero[s])
+        if r == s or (in_chain and names in ({"C", "N"}, {"O3'", "P"})):
+            continue
+        link = gemmi.Connection()
+        link.name, link.asu = f"bond{len(found) + 1}", gemmi.Asu.Same
+        link.type = gemmi.ConnectionType.Disulf if names == {"SG"} else gemmi.ConnectionType.Covale
+        link.partner1, link.partner2 = (
+            gemmi.AtomAddress(
+                _chain(atoms, k), gemmi.SeqId(str(atoms.number[k])), str(atoms.kind[k]), str(atoms.name[atom]), "\0"
+            )
+            for k, atom in ((r, a), (s, b))
+        )
+        found.append(link)
+    return found
+
+
+def _chain(atoms: Atoms, residue: int) -> str:
+    """The name of a chain in files, which may be blank."""
+    return "" if atoms.chain[residue] == "_" else str(atoms.chain[residue])
 
 
 def dcd(frames: FloatArray, interval: float) -> bytes:
