@@ -79,19 +79,25 @@ def overlaps(m: mol.Molecule, x: FloatArray, scale: float) -> int:
     return int((np.linalg.norm(x[a] - x[b], axis=1) < radius[a] + radius[b]).sum())
 
 
-def closing(m: mol.Molecule) -> Timing:
-    """4AKE to 1AKE by restraints on alpha carbons, with soft spheres; all atoms."""
+def close(m: mol.Molecule) -> tuple[mol.Trajectory, FloatArray, float, str]:
+    """4AKE to 1AKE by restraints on alpha carbons, with soft spheres; RMSD (nm) of frames, CPU time (s), overlaps."""
     closed = adenylate_kinase("closed")
     goal, carbons = closed.positions[closed.select("CA")], m.atoms.select("CA")
     start = time.thread_time()
     found = m.minimize(mol.Repulsion(m, scale=0.75), restraints=[mol.position("CA", goal)], calls=1500, ease=False)
     seconds = time.thread_time() - start
-    before, after = mol.rmsd(m.atoms.positions[carbons], goal), mol.rmsd(found.positions[carbons], goal)
+    far = np.array([mol.rmsd(x[carbons], goal) for x in m.positions(found.frames)])
     near = " and ".join(
         f"{overlaps(m, found.positions, s)} pairs closer than {s} ({overlaps(m, m.atoms.positions, s)} before)"
         for s in (0.6, 0.7)
     )
-    note = f"{found.calls} calls; RMSD of alpha carbons {before:.3f} -> {after:.4f} nm; {near} of their radii"
+    return found, far, seconds, f"{near} of their radii"
+
+
+def closing(m: mol.Molecule) -> Timing:
+    """The way of `close`; examples/close_adenylate_kinase.py shows it."""
+    found, far, seconds, near = close(m)
+    note = f"{found.calls} calls; RMSD of alpha carbons {far[0]:.3f} -> {far[-1]:.4f} nm; {near}"
     return Timing(GROUP, f"adenylate kinase, {m.model.nv} DoF", "4AKE -> 1AKE", {"bough": seconds}, note)
 
 

@@ -1,5 +1,9 @@
 """Minimising in torsion space: against a force field, under restraints, from a start with clashes."""
 
+import runpy
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -132,3 +136,17 @@ def test_hydrogens_that_are_added_have_ideal_places(tmp_path):
     o, h1, h2 = (found.atoms.positions[found.atoms.place(f"B/1/{name}")] for name in ("O", "H1", "H2"))
     assert np.linalg.norm(h1 - o) == pytest.approx(0.096)
     assert (h1 - o) @ (h2 - o) / 0.096**2 == pytest.approx(np.cos(np.radians(104.52)))
+
+
+def test_adenylate_kinase_closes_on_a_page(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("openmm")
+    example = Path(__file__).parents[2] / "examples" / "close_adenylate_kinase.py"
+    monkeypatch.setattr(sys, "argv", ["close", "--out", str(tmp_path)])
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    runpy.run_path(str(example), run_name="__main__")
+    out = capsys.readouterr().out
+    assert float(out.split(" nm")[0].rsplit(" ", 1)[1]) < 0.05
+    assert "0 pairs closer than 0.6 (5 before) and 0 pairs closer than 0.7" in out
+    page = (tmp_path / "close_adenylate_kinase.html").read_text("utf8")
+    for shown in ("wall time", "energy, kJ/mol", "RMSD of alpha carbons, nm"):
+        assert shown in page

@@ -41,6 +41,9 @@ class OpenMM:
             options = {"nonbondedMethod": app.NoCutoff, **self.options}
             try:
                 field = app.ForceField(*self.force_field)
+            except Exception as error:
+                raise ModelError(f"{self!r} is no force field: {short(str(error), 300)}") from None
+            try:
                 system = field.createSystem(topology(atoms), **options)
             except Exception as error:
                 hint = "" if (atoms.element == "H").any() else "; it has no hydrogens: read it with add_hydrogens=7.0"

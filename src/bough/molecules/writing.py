@@ -94,7 +94,7 @@ def _structure(atoms: Atoms, frames: FloatArray) -> Any:
 
 def _connections(atoms: Atoms) -> list[Any]:
     """Bonds between residues but those along chains, which readers know."""
-    gemmi, found = gemmi_module(), []
+    gemmi, found = gemmi_module(), list[Any]()
     for a, b in atoms.bonds.tolist():
         r, s = int(atoms.residue[a]), int(atoms.residue[b])
         names = {str(atoms.name[a]), str(atoms.name[b])}
