@@ -15,6 +15,7 @@ from bough.errors import (
     SettingError,
     ShapeError,
     TooLargeError,
+    UnknownNameError,
 )
 
 mol = pytest.importorskip("bough.molecules")
@@ -361,11 +362,22 @@ def test_messages_of_readers_take_one_line(tmp_path):
 
 def test_what_is_no_angle_and_no_energy_is_refused():
     m = mol.peptide("GAS")
-    with pytest.raises(SettingError, match="the angle must be finite"):
-        mol.dihedral("A/2/phi", float("nan"))
-    with pytest.raises(NonFiniteError, match="the angle must be finite"):
-        m.with_angles(m.model.neutral, {"A/2/phi": float("nan")})
+    for odd in (float("nan"), -60.0):  # degrees
+        with pytest.raises(SettingError, match="dihedral: expected an angle in rad, from -2 pi to 2 pi"):
+            mol.dihedral("A/2/phi", odd)
+        with pytest.raises(SettingError, match="dihedral 'A/2/phi': expected an angle in rad"):
+            m.with_angles(m.model.neutral, {"A/2/phi": odd})
+    with pytest.raises(SettingError, match="peptide: psi: expected an angle in rad, from -2 pi to 2 pi, got 140"):
+        mol.peptide("GA", psi=140.0)
+    with pytest.raises(SettingError, match="a width in rad, up to pi, got 30"):
+        mol.dihedral("A/2/phi", 1.0, width=30.0)
     with pytest.raises(ShapeError, match=r"an energy gave 1, expected \(energy, forces"):
         m.minimize(lambda x: 1)
+    with pytest.raises(UnknownNameError, match="did you mean 'A/2/phi'"):
+        m.dihedrals["A/2/phj"]
+    with pytest.raises(NonFiniteError, match="q must be finite"):
+        m.anneal(q=np.full(m.model.nq, np.inf), steps=20)
+    with pytest.raises(SettingError, match="expected two temperatures, the first and the last"):
+        m.anneal(temperatures=(300.0,), steps=20)
     with pytest.raises(SettingError, match="1 sample at least"):
         m.hybrid_monte_carlo(mol.Repulsion(m), samples=0, steps=1, dt=0.001)

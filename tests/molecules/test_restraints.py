@@ -227,8 +227,13 @@ def test_tables_with_other_words_are_refused(molecule, tmp_path, text, expected)
 def test_odd_restraints_are_refused(molecule):
     with pytest.raises(SettingError, match="lower <= upper"):
         mol.distance("A/1/CA", "A/2/CA", lower=2.0, upper=1.0)
-    with pytest.raises(SettingError, match="four atoms"):
-        mol.plane(["A/1/CA"])
+    for odd in (["A/1/CA"], ["A/1/CA"] * 4):
+        with pytest.raises(SettingError, match="four different atoms"):
+            mol.plane(odd)
+    with pytest.raises(SettingError, match="four different atoms"):
+        mol.dihedral([1, 1, 2, 3], 0.5)
+    with pytest.raises(SettingError, match="linear must be positive, got -1"):
+        mol.distance("A/1/CA", "A/2/CA", upper=1.0, linear=-1.0)
     with pytest.raises(SettingError, match="distance: A/1/CA stands at both ends"):
         mol.RestraintEnergy(molecule, [mol.distance("A/1/CA", ["A/2/CA", molecule.atoms.place("A/1/CA")])])
     with pytest.raises(UnknownNameError, match="no atom 'A/1/CX'"):

@@ -17,7 +17,7 @@ from bough.compile.kernel import loop_kernel
 from bough.dynamics.coriolis import cross_force
 from bough.dynamics.external import Points
 from bough.dynamics.placements import place_points
-from bough.errors import NumericalError
+from bough.errors import NumericalError, SettingError
 from bough.joints import Mechanism, integrate_joint
 from bough.molecules.energy import AtomEnergy, TorsionEnergy, minimize
 from bough.molecules.fixman import Sweep, draw_velocities, eliminate_joints, place_bodies, sweep_work
@@ -230,6 +230,8 @@ def anneal(
     molecule: Molecule, terms: list[AtomEnergy], settings: Settings, temperatures: tuple[float, float], q: Any
 ) -> Trajectory:
     """See `Molecule.anneal`."""
+    if len(temperatures) != 2:
+        raise SettingError(f"anneal: expected two temperatures, the first and the last, got {temperatures!r}")
     hot, cold = temperatures
     replace(settings, temperature=cold)  # refuses what is no temperature
     stages = max(1, min(STAGES, settings.steps // BATH))

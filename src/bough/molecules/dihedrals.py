@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from bough.errors import SettingError, UnknownNameError, nearest
 from bough.molecules.atoms import Atoms
 from bough.types import IntArray
 
@@ -35,6 +37,19 @@ class Dihedral(NamedTuple):
 
     atoms: tuple[int, int, int, int]
     v: int | None
+
+
+class Dihedrals(dict[str, Dihedral]):
+    """Dihedrals by name; an unknown one is refused with the nearest names."""
+
+    def __missing__(self, key: str) -> Dihedral:
+        raise UnknownNameError(f"there is no dihedral {key!r}{nearest(key, self)}")
+
+
+def check_angle(what: str, value: float) -> None:
+    """Refuse what is no angle in rad."""
+    if not abs(value) <= 2 * math.pi:
+        raise SettingError(f"{what}: expected an angle in rad, from -2 pi to 2 pi, got {value:g}")
 
 
 def named_dihedrals(atoms: Atoms, neighbours: list[list[int]]) -> dict[str, tuple[int, int, int, int]]:

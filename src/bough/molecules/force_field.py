@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bough.arguments import explained
-from bough.errors import MissingExtraError, ModelError, NumericalError, short, unknown_option
+from bough.errors import MissingExtraError, ModelError, NumericalError, SettingError, short, unknown_option
 from bough.molecules.atoms import Atoms, some_of
 from bough.molecules.hydrogens import with_ideal_hydrogens
 from bough.types import FloatArray
@@ -139,6 +139,8 @@ def with_hydrogens(atoms: Atoms, pH: float, notes: list[str]) -> Atoms:
     It places them roughly, and in torsion space bonds and angles stay as they are, so ideal geometry places them here.
     """
     _, app, unit = openmm_modules()
+    if not np.isfinite(pH):
+        raise SettingError(f"hydrogens: the pH must be finite, got {pH}")
     modeller = app.Modeller(topology(atoms), atoms.positions * unit.nanometer)
     try:
         modeller.addHydrogens(pH=pH)

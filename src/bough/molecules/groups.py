@@ -265,7 +265,9 @@ def _are_fixed(atoms: Atoms, fixed: Iterable[str]) -> BoolArray:
             continue
         found = (atoms.chain == word) | (keys == word)
         if not found.any():
-            raise unknown_option(f"fixed: there is no chain or residue {word!r}", word, sorted({*atoms.chain, *keys}))
+            raise unknown_option(
+                f"fixed: there is no chain or residue {word!r}", word, sorted({*atoms.chain.tolist(), *keys.tolist()})
+            )
         chosen |= found
     return chosen[atoms.residue]
 

@@ -18,12 +18,12 @@ from bough.dynamics import Dynamics
 from bough.dynamics.external import Points, points_on
 from bough.dynamics.generalized_forces import generalized_forces_of
 from bough.dynamics.placements import positions_of
-from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError, nearest
+from bough.errors import ModelError, NonFiniteError, ShapeError
 from bough.model import WORLD, Builder, Model
 from bough.model.parameters import TO_USER
 from bough.molecules.annealing import anneal
 from bough.molecules.atoms import Atoms, bonded_atoms, dihedral_angles, superposition
-from bough.molecules.dihedrals import Dihedral, named_dihedrals, reference_quads
+from bough.molecules.dihedrals import Dihedral, Dihedrals, check_angle, named_dihedrals, reference_quads
 from bough.molecules.energy import minimize, terms_of
 from bough.molecules.groups import Groups, rigid_groups
 from bough.molecules.pulling import Pull
@@ -179,7 +179,7 @@ class Molecule:
         freedom = self.model.joints.v[self._joint[turning], 0].tolist()
         bond = {frozenset(quad[1:3]): v for quad, v in zip(quads.tolist(), freedom, strict=True)}
         named = named_dihedrals(self.atoms, self.atoms.neighbours)
-        found = {key: Dihedral(quad, bond.get(frozenset(quad[1:3]))) for key, quad in named.items()}
+        found = Dihedrals((key, Dihedral(quad, bond.get(frozenset(quad[1:3])))) for key, quad in named.items())
         for g, quad, v in zip(turning.tolist(), quads.tolist(), freedom, strict=True):
             a, b, c, d = quad
             found.setdefault(self.groups.names[g], Dihedral((a, b, c, d), v))
@@ -187,10 +187,7 @@ class Molecule:
 
     def dihedral(self, key: str) -> Dihedral:
         """One of `dihedrals`; an unknown name is refused with the nearest ones."""
-        found = self.dihedrals.get(key)
-        if found is None:
-            raise UnknownNameError(f"there is no dihedral {key!r}{nearest(key, self.dihedrals)}")
-        return found
+        return self.dihedrals[key]
 
     def angles(self, q: npt.ArrayLike, keys: Iterable[str] | None = None) -> FloatArray:
         """Dihedrals (k,) in rad at q, of these names or of all `dihedrals`; batches too."""
@@ -207,8 +204,7 @@ class Molecule:
             v = self.dihedral(key).v
             if v is None:
                 raise ModelError(f"dihedral {key!r} is rigid: name it in `rotatable` to turn it")
-            if not np.isfinite(value):
-                raise NonFiniteError(f"dihedral {key!r}: the angle must be finite, got {value!r}")
+            check_angle(f"dihedral {key!r}", value)
             found[place[v]] += np.remainder(float(value) - before + np.pi, 2 * np.pi) - np.pi
         return found
 
@@ -349,6 +345,8 @@ class Molecule:
         found = np.array(self.model.neutral if q is None else q, float)
         if found.shape != (self.model.nq,):
             raise ShapeError(f"q: expected shape ({self.model.nq},), got {found.shape}")
+        if not np.isfinite(found).all():
+            raise NonFiniteError("q must be finite")
         return found
 
     def _checked(self, x: npt.ArrayLike) -> FloatArray:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from bough.errors import ShapeError, unknown_option
 from bough.molecules.atoms import Atoms
+from bough.molecules.dihedrals import check_angle
 from bough.molecules.hydrogens import away, hydrogens_on, placed
 from bough.molecules.reading import with_bonds
 from bough.types import FloatArray
@@ -62,6 +63,8 @@ def peptide_atoms(sequence: str | Sequence[str], phi: npt.ArrayLike, psi: npt.Ar
         turns = [np.broadcast_to(np.asarray(x, float), len(kinds)) for x in (phi, psi)]
     except ValueError:
         raise ShapeError(f"peptide: phi and psi are numbers, or {len(kinds)} numbers each") from None
+    for what, angles in zip(("phi", "psi"), turns, strict=True):
+        check_angle(f"peptide: {what}", float(angles[np.abs(angles).argmax()]))
     chain = _backbone(kinds, *turns)
     names, elements, residue, places = [], [], [], []
     for r, (kind, x) in enumerate(zip(kinds, chain, strict=True)):

@@ -15,6 +15,7 @@ from bough.compile.kernel import loop_kernel
 from bough.compile.scalar import atan
 from bough.errors import SettingError, ShapeError
 from bough.molecules.atoms import Atoms
+from bough.molecules.dihedrals import check_angle
 from bough.spatial import add3, cross, dot3, get3, put3, scale3, sub3
 from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
 
@@ -53,6 +54,8 @@ def distance(
     energy is stiffness / 2 (d - bound)^2, and grows linearly beyond a violation of `linear`.
     """
     _check_bounds("distance", lower, upper, stiffness)
+    if not linear > 0.0:
+        raise SettingError(f"distance: linear must be positive, got {linear}")
     one, other = ([x] if isinstance(x, str | int) else list(x) for x in (a, b))
     pairs = tuple((i, j) for i in one for j in other)
     if not pairs:
@@ -66,10 +69,11 @@ def dihedral(
     """Keep a dihedral within `width` of `angle` (rad): named as "A/57/phi", or four atoms."""
     _check_bounds("dihedral", 0.0, width, stiffness)
     named = (atoms,) if isinstance(atoms, str) else tuple(atoms)
-    if len(named) not in (1, 4):
-        raise SettingError(f"dihedral: expected a name or four atoms, got {len(named)}")
-    if not math.isfinite(angle):
-        raise SettingError(f"dihedral: the angle must be finite, got {angle!r}")
+    if len(set(named)) not in (1, 4) or len(named) != len(set(named)):
+        raise SettingError(f"dihedral: expected a name or four different atoms, got {named!r}")
+    check_angle("dihedral", angle)
+    if width > math.pi:
+        raise SettingError(f"dihedral: expected a width in rad, up to pi, got {width:g}")
     return Restraint("dihedral", named, float(angle), float(width), stiffness)
 
 
@@ -85,8 +89,8 @@ def position(
 def plane(atoms: Sequence[str | int], *, stiffness: float = STIFFNESS) -> Restraint:
     """Keep four or more atoms in one plane, whichever fits them best."""
     _check_bounds("plane", 0.0, 0.0, stiffness)
-    if isinstance(atoms, str) or len(atoms) < 4:
-        raise SettingError("plane: expected four atoms at least")
+    if isinstance(atoms, str) or len(set(atoms)) < 4:
+        raise SettingError("plane: expected four different atoms at least")
     return Restraint("plane", tuple(atoms), 0.0, 0.0, stiffness)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,7 +98,7 @@ def _restraint(words: list[str], atoms: Atoms, stiffness: float) -> Restraint:
             raise FileFormatError(
                 f"expected one atom in each selection of a dihedral, got {count}: name the chain, too"
             )
-        angle, width = np.radians(numbers[1:3])
+        angle, width = np.radians([math.fmod(numbers[1], 360.0), min(numbers[2], 180.0)]).tolist()
         return dihedral([end[0] for end in first], angle, width=width, stiffness=stiffness)
     if any(len(ends) != 2 for ends in alternatives) or len(numbers) < 3:
         raise FileFormatError("expected two selections and three numbers, or four and four")
