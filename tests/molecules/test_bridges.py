@@ -48,3 +48,18 @@ def test_a_ring_that_is_pulled_stays_closed(ring, fixed, error):
     np.testing.assert_allclose(gaps, np.broadcast_to(gaps[0], np.shape(gaps)), atol=3e-3)
     assert found.energies[0] == pytest.approx(1.5)  # 100 / 2 * 0.03
     assert found.energy < 0.8 * found.energies[0]
+
+
+def test_two_cut_bonds_may_share_what_holds_them(ring):
+    """A square of four residues of one atom each, with both diagonals; and atoms that share their names."""
+    x = np.array([[0.0, 0, 0], [0.15, 0, 0], [0.15, 0.15, 0], [0, 0.15, 0.02]])
+    bonds = np.array([(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (1, 3)])
+    for numbers in (["1", "2", "3", "4"], ["1"] * 4):
+        atoms = mol.Atoms(
+            np.full(4, "C1"), np.full(4, "C"), np.arange(4), x, bonds, np.full(4, "A"), np.array(numbers),
+            np.full(4, "LIG"), np.full(4, True), np.zeros(4),
+        )  # fmt: skip
+        m = mol.Molecule(atoms)
+        assert len(m.groups.cut) == 3
+        pairs = {frozenset(pair) for pair in m.loop_distances}
+        assert len(pairs) == len(m.loop_distances)

@@ -237,3 +237,27 @@ def test_units_are_those_of_molecules(peptide):
     assert "Da" in repr(peptide.model)
     assert "kg" not in repr(peptide.model)
     assert peptide.model.welded_at(peptide.model.neutral, ["A/2/phi"]).units == ("nm", "Da")
+
+
+def test_a_bond_that_is_short_for_a_moment_turns():
+    """In a snapshot of dynamics, single bonds of a ligand are as short as double ones now and then."""
+    from bough.molecules.hydrogens import hydrogens_on
+    from bough.molecules.peptide import placed
+    from bough.molecules.reading import with_bonds
+
+    x = [np.zeros(3), np.array([0.154, 0.0, 0.0])]
+    x.append(placed(np.array([0.0, 0.1, 0.0]), *x, 0.139, 1.9, 1.0))
+    x.append(placed(*x, 0.154, 1.9, 2.0))
+    names, elements, places = ["C1", "C2", "C3", "C4"], ["C"] * 4, list(x)
+    for k, (ends, count) in enumerate((([1], 3), ([0, 2], 2), ([1, 3], 2), ([2], 3))):
+        beyond = [x[2]] if k == 0 else [x[1]] if k == 3 else []
+        for h in hydrogens_on(x[k], "C", [x[e] for e in ends], beyond, count, False):
+            names, elements, places = [*names, f"H{len(names)}"], [*elements, "H"], [*places, h]
+    n = len(names)
+    butane = mol.Atoms(
+        np.array(names), np.array(elements), np.zeros(n, np.int64), np.array(places), np.zeros((0, 2), np.int64),
+        np.array(["A"]), np.array(["1"]), np.array(["BUT"]), np.array([True]), np.zeros(n),
+    )  # fmt: skip
+    found = mol.Molecule(with_bonds(butane, [], []))
+    assert len(found.atoms.bonds) == 13
+    assert "A/1/C2-C3" in found.model.joint_names

@@ -34,6 +34,8 @@ STANDARD = {*SIDE_CHAINS, *SAME, "ALA", "GLY", "ACE", "NME", "NH2", "A", "C", "G
 # nm, the longest bond that does not turn, in residues that are not known here
 LONGEST_RIGID = {("C", "C"): 0.142, ("C", "N"): 0.140, ("C", "O"): 0.128, ("N", "N"): 0.130, ("C", "S"): 0.170}
 
+SATURATED = {"C": 4, "N": 4, "O": 2, "S": 2}  # neighbours of an atom that has single bonds only
+
 
 class Groups(NamedTuple):
     """The forest of rigid groups, a parent before its children."""
@@ -76,7 +78,8 @@ def rigid_groups(
     turns = _turning(atoms, kept, neighbours, named, _wanted(rotatable, named, kept), flexible)
     number = _components(len(atoms), kept[~turns])
     turning = {(a, b) for a, b in kept[turns].tolist()}
-    held = [pair for a, b in cut.tolist() for pair in _held(atoms, a, b, rings.get((a, b)), turning)]
+    every = [pair for a, b in cut.tolist() for pair in _held(atoms, a, b, rings.get((a, b)), turning)]
+    held = list({frozenset(pair): pair for pair in every}.values())
     found = _forest(atoms, number, kept[turns], _are_fixed(atoms, fixed), named, notes)
     return found._replace(cut=cut, kept=kept, held=np.array(held, np.int64).reshape(-1, 2))
 
@@ -196,7 +199,9 @@ def _is_rigid(atoms: Atoms, a: int, b: int) -> bool:
 
 
 def _is_short(atoms: Atoms, a: int, b: int) -> bool:
-    """Whether a bond is as short as double and conjugated ones are."""
+    """Whether a bond is as short as double and conjugated ones are, and its atoms have not all their neighbours yet."""
+    if any(len(atoms.neighbours[k]) >= SATURATED.get(str(atoms.element[k]), 5) for k in (a, b)):
+        return False
     elements = sorted((str(atoms.element[a]), str(atoms.element[b])))
     longest = LONGEST_RIGID.get((elements[0], elements[1]), 0.0)
     return float(np.linalg.norm(atoms.positions[a] - atoms.positions[b])) < longest
@@ -326,7 +331,7 @@ def _forest(
     none = np.zeros((0, 2), np.int64)
     return Groups(
         place[number], np.array(parent, np.int64), np.array(axis, np.int64).reshape(-1, 2),
-        np.array(is_point, bool), none, none, none, _distinct(names),
+        np.array(is_point, bool), none, none, none, distinct(names),
     )  # fmt: skip
 
 
@@ -336,7 +341,7 @@ def _is_straight(x: np.ndarray) -> bool:
     return len(x) < 3 or bool(spread[1] < STRAIGHT * spread[0])
 
 
-def _distinct(names: list[str]) -> list[str]:
+def distinct(names: list[str]) -> list[str]:
     """Names with a number behind those that occur again."""
     seen: defaultdict[str, int] = defaultdict(int)
     found = []

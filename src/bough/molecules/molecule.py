@@ -25,7 +25,7 @@ from bough.molecules.annealing import anneal
 from bough.molecules.atoms import Atoms, bonded_atoms, dihedral_angles, superposition
 from bough.molecules.dihedrals import Dihedral, Dihedrals, check_angle, named_dihedrals, reference_quads
 from bough.molecules.energy import minimize, terms_of
-from bough.molecules.groups import Groups, rigid_groups
+from bough.molecules.groups import Groups, distinct, rigid_groups
 from bough.molecules.pulling import Pull
 from bough.molecules.repulsion import Repulsion
 from bough.molecules.restraints import Restraint
@@ -365,11 +365,7 @@ def _model(name: str, atoms: Atoms, groups: Groups, notes: list[str]) -> tuple[M
     inertia = _inertias(atoms, groups, origin)
     up = np.where(groups.parent[:, None] >= 0, origin[groups.parent], 0.0)
     axis = np.where(a[:, None] >= 0, atoms.positions[b] - atoms.positions[a], [0.0, 0.0, 1.0])
-    bodies = [atoms.key(k) for k in b.tolist()]
-    taken: set[str] = set()
-    for k, body in enumerate(bodies):
-        bodies[k] = body if body not in taken else f"{body}#{k}"
-        taken.add(bodies[k])
+    bodies = distinct([atoms.key(k) for k in b.tolist()])
     builder = Builder(name, gravity=(0.0, 0.0, 0.0))
     rows: list[tuple[Any, ...]] = []  # name, parent, joint, origin, inertia, axis, joint's name
     last = np.empty(len(bodies), np.int64)
@@ -410,7 +406,8 @@ def _inertias(atoms: Atoms, groups: Groups, origin: FloatArray) -> FloatArray:
 
 def _close_loops(builder: Builder, atoms: Atoms, groups: Groups, bodies: list[str], origin: FloatArray) -> None:
     """Keep the distances that hold cut bonds, and the angles at their ends."""
-    for a, b in groups.held.tolist():
+    names = distinct([f"{atoms.key(a)}..{atoms.key(b)}" for a, b in groups.held.tolist()])
+    for name, (a, b) in zip(names, groups.held.tolist(), strict=True):
         ends = []
         for k in (a, b):
             g = int(groups.group[k])
@@ -420,5 +417,5 @@ def _close_loops(builder: Builder, atoms: Atoms, groups: Groups, bodies: list[st
         builder.add_closure(
             ends[0][0], ends[1][0], "distance", point=ends[0][1], other_point=ends[1][1],
             length=float(np.linalg.norm(atoms.positions[a] - atoms.positions[b])),
-            name=f"{atoms.key(a)}..{atoms.key(b)}",
+            name=name,
         )  # fmt: skip
