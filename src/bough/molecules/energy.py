@@ -13,7 +13,7 @@ import numpy.typing as npt
 from bough.adaptive.lbfgs import minimize_energy
 from bough.errors import OptionError, ShapeError, short
 from bough.molecules.repulsion import Repulsion
-from bough.molecules.restraints import Restraint, RestraintEnergy, distance
+from bough.molecules.restraints import Restraint, RestraintEnergy, distance, plane
 from bough.molecules.writing import Trajectory
 from bough.types import FloatArray
 
@@ -89,12 +89,12 @@ def terms_of(molecule: Molecule, energy: Any, restraints: Iterable[Restraint]) -
 
 
 def bridges(molecule: Molecule) -> list[Restraint]:
-    """Stiff distances for bonds that close loops, and for the angles at their ends."""
+    """Stiff distances for bonds that close loops and for the angles at their ends, and planes where these are flat."""
     x, found = molecule.atoms.positions, []
     for a, b in molecule.loop_distances:
         length = float(np.linalg.norm(x[a] - x[b]))
         found.append(distance(a, b, lower=length, upper=length, stiffness=BRIDGE, linear=math.inf))
-    return found
+    return found + [plane(quad, stiffness=BRIDGE) for quad in molecule.groups.flat.tolist()]
 
 
 def minimize(

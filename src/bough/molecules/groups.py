@@ -21,6 +21,7 @@ from bough.molecules.atoms import Atoms, bonded_atoms, some_of
 from bough.molecules.dihedrals import CHI, SAME, SIDE_CHAINS, bond_names
 from bough.types import BoolArray, IntArray
 
+FLAT = 0.2  # volume that three bonds of unit length span, below which they lie in one plane; 0.77 in a tetrahedron
 STRAIGHT = 0.05  # sine of an angle below which three atoms are in line
 Names = dict[tuple[int, int], tuple[str, str]]  # key and kind of bonds
 WORDS = ("all", "heavy", "backbone", "sidechains", "rings")
@@ -47,6 +48,7 @@ class Groups(NamedTuple):
     kept: IntArray  # (bonds, 2) bonds along which the tree may be built
     cut: IntArray  # (loops, 2) the others, which close loops of groups
     held: IntArray  # (k, 2) atoms whose distances stay as they are, so that loops stay closed
+    flat: IntArray  # (k, 4) atoms at cut bonds that stay in one plane, which distances do not hold
     names: list[str]  # (groups,) of the torsions: "A/57/phi", "A/57/CB-CG2"; of roots "A/1/base"
 
 
@@ -69,19 +71,52 @@ def rigid_groups(
     if rings:
         opened = (kept[:, None] == np.array(list(rings))).all(axis=-1).any(axis=1)
         cut, kept = np.concatenate([cut, kept[opened]]), kept[~opened]
+    flexible = {(min(a, b), max(a, b)) for ring in rings.values() for a, b in pairwise(ring)}
+    still = _are_fixed(atoms, fixed)
+    while True:
+        said = list[str]()
+        neighbours = bonded_atoms(len(atoms), kept)
+        named = bond_names(atoms, neighbours)
+        wanted = _wanted(rotatable, named, kept)
+        turns = _turning(atoms, kept, neighbours, named, wanted, flexible)
+        # a bond that would not turn is whole, though it closes a loop; then one that turns is cut instead
+        may = "omega" not in wanted
+        whole = np.array([may and (a, b) not in rings and _is_rigid(atoms, a, b) for a, b in cut.tolist()], bool)
+        number = _components(len(atoms), np.concatenate([kept[~turns], cut[whole]]))
+        found = _forest(atoms, number, kept[turns], still, named, said)
+        used = {(min(a, b), max(a, b)) for a, b in found.axis.tolist()}
+        ends = found.group[kept]
+        beside = np.array([(min(a, b), max(a, b)) not in used for a, b in kept.tolist()], bool)
+        closes = turns & (ends[:, 0] != ends[:, 1]) & beside
+        if not closes.any():
+            break
+        cut, kept = np.concatenate([cut[~whole], kept[closes]]), np.concatenate([kept[~closes], cut[whole]])
+    notes += said
+    turning = {(a, b) for a, b in kept[turns].tolist()}
+    kept, cut = np.concatenate([kept, cut[whole]]), cut[~whole]
     if len(cut):
         some = some_of([f"{atoms.key(a)}-{atoms.key(b)}" for a, b in cut.tolist()])
         notes.append(f"{len(cut)} bonds close loops and are held by closures, not by the tree: {some}")
-    neighbours = bonded_atoms(len(atoms), kept)
-    named = bond_names(atoms, neighbours)
-    flexible = {(min(a, b), max(a, b)) for ring in rings.values() for a, b in pairwise(ring)}
-    turns = _turning(atoms, kept, neighbours, named, _wanted(rotatable, named, kept), flexible)
-    number = _components(len(atoms), kept[~turns])
-    turning = {(a, b) for a, b in kept[turns].tolist()}
     every = [pair for a, b in cut.tolist() for pair in _held(atoms, a, b, rings.get((a, b)), turning)]
     held = list({frozenset(pair): pair for pair in every}.values())
-    found = _forest(atoms, number, kept[turns], _are_fixed(atoms, fixed), named, notes)
-    return found._replace(cut=cut, kept=kept, held=np.array(held, np.int64).reshape(-1, 2))
+    flat = [quad for a, b in cut.tolist() if (a, b) not in rings for quad in (_flat(atoms, a, b), _flat(atoms, b, a))]
+    return found._replace(
+        cut=cut, kept=kept, held=np.array(held, np.int64).reshape(-1, 2),
+        flat=np.array([quad for quad in flat if quad], np.int64).reshape(-1, 4),
+    )  # fmt: skip
+
+
+def _flat(atoms: Atoms, a: int, b: int) -> list[int]:
+    """Atoms b and a, and both other neighbours of a if they lie in a plane; else none.
+
+    Where a has one, by a double bond, the second is a neighbour of that.
+    """
+    near = [c for c in atoms.neighbours[a] if c != b]
+    if len(near) == 1 and _is_rigid(atoms, a, near[0]):
+        near += [c for c in atoms.neighbours[near[0]] if c != a][:1]
+    x = atoms.positions[[b, *near]] - atoms.positions[a]
+    x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    return [b, a, *near] if len(near) == 2 and abs(np.linalg.det(x)) < FLAT else []
 
 
 def _held(atoms: Atoms, a: int, b: int, ring: list[int] | None, turning: set[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -90,7 +125,7 @@ def _held(atoms: Atoms, a: int, b: int, ring: list[int] | None, turning: set[tup
     A ring keeps one degree of freedom: angles are held while more than that are left.
     """
     if ring is None:
-        before, after = ([c for c in atoms.neighbours[k] if c != other][:1] for k, other in ((a, b), (b, a)))
+        before, after = ([c for c in atoms.neighbours[k] if c != other] for k, other in ((a, b), (b, a)))
         return [(a, b), *((c, b) for c in before), *((a, c) for c in after)]
     dofs = sum((min(pair), max(pair)) in turning for pair in pairwise(ring))
     return [(a, b), (ring[-2], ring[0]), (ring[-1], ring[1])][: max(1, dofs - 1)]
@@ -331,7 +366,7 @@ def _forest(
     none = np.zeros((0, 2), np.int64)
     return Groups(
         place[number], np.array(parent, np.int64), np.array(axis, np.int64).reshape(-1, 2),
-        np.array(is_point, bool), none, none, none, distinct(names),
+        np.array(is_point, bool), none, none, none, none, distinct(names),
     )  # fmt: skip
 
 
