@@ -1,5 +1,7 @@
 """Sampling: velocities and log det H against the factor, equipartition, energy, densities with and without Fixman."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -332,3 +334,20 @@ def test_annealing_in_a_force_field_bears_2000_kelvin():
     found = m.anneal(field, temperatures=(2000.0, 50.0), steps=300)
     assert found.energies.max() < 5000.0
     assert found.energy < found.energies[0]
+
+
+@pytest.mark.slow
+def test_annealing_in_a_force_field_at_full_length():
+    """10,000 steps of ten residues in amber14 with implicit solvent, under restraints."""
+    pytest.importorskip("openmm")
+    examples = Path(__file__).parents[2] / "examples"
+    m = mol.from_file(examples / "predicted.pdb")
+    noe, field = mol.read_table(examples / "noe.tbl", m.atoms), mol.OpenMM("amber14-all.xml", "implicit/gbn2.xml")
+    found = m.anneal(field, temperatures=(2000, 50), steps=10_000, restraints=noe)
+    assert found.calls <= 10_100
+    assert np.isfinite(found.energies).all()
+    hot, cold = found.energies[:10].mean(), found.energies[-10:].mean()
+    assert cold < hot - 100.0
+    relaxed = m.minimize(field, restraints=noe, q=found.q)
+    assert relaxed.converged
+    assert relaxed.energy < found.energy
