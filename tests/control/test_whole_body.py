@@ -499,6 +499,26 @@ def test_a_batch_side_by_side_is_what_the_solver_finds_row_by_row(priorities):
     assert not a.forces[FEET[0]][::3].any()
 
 
+def test_rows_that_conflict_are_solved_side_by_side(monkeypatch):
+    """Joints that are too fast: bounds give way as they do row by row, and no row is left to the solver."""
+    q, v = crowd(24, seed=5)
+    v[::2, 8] = 24.0  # the limit is 20 rad/s
+    tasks, feet = [bough.center_of_mass(), bough.orientation("trunk")], [Contact(f, friction=0.6) for f in FEET]
+    how = {"posture": STANCE, "general": True, "dt": 2e-3}
+    alone = WholeBody(MODEL, tasks, feet, solver="daqp", **how)
+    b, expected = alone.with_status(0.0, q[3:], v[3:])
+    together = WholeBody(MODEL, tasks, feet, **how)
+    monkeypatch.setattr(WholeBody, "_command", None)
+    a, status = together.with_status(0.0, q[3:], v[3:])
+    assert status.tolist() == expected.tolist()
+    assert a.conflicts == b.conflicts
+    strained = np.flatnonzero(status == 4)
+    assert len(strained) > 8
+    np.testing.assert_allclose(a.residual[strained], b.residual[strained], rtol=1e-6)
+    np.testing.assert_allclose(a.qdd[strained], b.qdd[strained], rtol=1e-5, atol=0.1)
+    np.testing.assert_allclose(a.tau[strained], b.tau[strained], atol=0.01)
+
+
 def cost(controller, command, k, q, v):
     """What a controller of one priority minimises, in row k."""
     tasks, forces = (sum(x[k] @ x[k] for x in each.values()) for each in (command.missed, command.forces))

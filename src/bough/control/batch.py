@@ -23,6 +23,7 @@ from bough.compile.scalar import larger
 from bough.control.interior_point import CONTINUED, FIRST_STATE, INTERIOR_POINT, MEASURED, NEXT_STATE, Blocks, Tuning
 from bough.control.layout import Layout
 from bough.control.limits import AccelerationBounds
+from bough.control.program import gave_way
 from bough.control.references import Priority
 from bough.joints import Mechanism, difference_joint
 from bough.opspace import AimSet, TaskSet
@@ -34,8 +35,10 @@ from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import FloatArray, Rows, Workspace
 
 ITERATIONS = 11  # on a GPU
-FIRST, MORE = 8, (4, 4)  # on the CPU: of all rows, and then again and again of those that are not `CLOSE`
+FIRST, MORE = 8, (3, 3, 3, 4)  # on the CPU: of all rows, and then again and again of those that are not `CLOSE`
 SOLVED, CLOSE = 1e-5, 1e-10  # largest residual of a program that counts as solved, and that ends its iterations
+FAINT, VIOLATED = 1e-5, 10.0  # weight of variables where conflicts are looked for, and the least violation
+LARGE = 300.0  # m/s^2 or rad/s^2: programs with more are solved in units of it
 FORCE = 100.0  # newtons: in this unit forces are about as large as accelerations
 FREE, FAR = 1e30, 1e9  # ease of a row that asks for nothing; a bound that is never met
 PROXIMAL, FLOOR, SHARE, CENTRE = 1e-4, 1.0, 0.999, 1e-11
@@ -49,7 +52,7 @@ PARTS = (("task", "contact", "loose"), ("bound", "cone", "most"), ("torque",), (
 TWO_SIDED = ("torque", "bound")
 GROUPS = tuple(group for part in PARTS for group in part)
 EQUATIONS, INEQUALITIES, LIMITS = range(3)  # of parts
-START = {INEQUALITIES: 10.0, LIMITS: 100.0}  # weight of inequalities at the start, by the last part that has a say
+START = {INEQUALITIES: 1.0, LIMITS: 10.0}  # weight of inequalities at the start, by the last part that has a say
 
 
 class Filling(NamedTuple):
@@ -154,7 +157,8 @@ class Answers(NamedTuple):
     qdd: FloatArray  # (batch, nv)
     forces: FloatArray  # (batch, rows of contacts)
     left: FloatArray  # (batch, rows of tasks and contacts) what they need less what they get; 0 for rows not in use
-    residual: FloatArray  # (batch,)
+    gaps: FloatArray  # (batch, bounds of qdd and rows of contacts) by how much these are violated
+    residual: FloatArray  # (batch,) of the program
     gave_way: Any  # (batch,) 0 nothing, 1 bounds of qdd, 2 contacts as well
 
 
@@ -192,15 +196,23 @@ class Method:
             g, report = self._report.call(*program, x, state)
             larger_of = import_module(library_of(x)).maximum
             return x, g, larger_of(larger_of(report[:, 0], report[:, 1]), report[:, 2])
-        x, state, g, report = found = self._first.with_status(*program)[0]
+        x, state, g, report = found = outputs(self._first, program)
         for following in self._next:
             rows = np.flatnonzero(~((report.max(axis=1) <= CLOSE) | (False if leave is None else leave(g))))
             if not len(rows):
                 break
-            more = following.with_status(*rows_of(program, rows), x[rows], state[rows])[0]
+            more = outputs(following, (*rows_of(program, rows), x[rows], state[rows]))
             for mine, new in zip(found, more, strict=True):
                 mine[rows] = new
         return x, g, report.max(axis=1)
+
+
+def outputs(function: CompiledFunction, inputs: Sequence[FloatArray]) -> list[FloatArray]:
+    """Results of a batch, finite or not: residuals say which are. Inputs without a batch are the same for all rows."""
+    count, found = len(inputs[0]), [np.empty((len(inputs[0]), *x.shape)) for x in function.outputs]
+    rows = [np.broadcast_to(x, (count, *s.shape)) for x, s in zip(inputs, function.inputs, strict=True)]
+    function.fill([*map(np.ascontiguousarray, rows), *found])
+    return found
 
 
 def rows_of(program: Sequence[Any], rows: Any) -> tuple[Any, ...]:
@@ -220,7 +232,9 @@ class BatchProgram:
         self.task_rows = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in self.levels)]).astype(int)
         # without a torque limit
         self.motors = np.setdiff1d(np.arange(self.model.nv), np.r_[layout.limited, layout.loose])
+        self._touching = layout.touching - len(layout.loose)  # rows of contacts without loops
         self.scale = bounds.widths()
+        self.bounded = np.flatnonzero(np.isfinite(self.scale))
         rows = list(self._rows(*self._patterns(matrices, aims)))
         blocks, order, numbers = laid_out(rows)
         ordered, place = [rows[k] for k in order], np.argsort(order)
@@ -281,38 +295,53 @@ class BatchProgram:
         for side in layout.cone:
             size = np.linalg.norm(side)
             yield Row("cone", {int(c): (CONSTANT, 0, 0, side[c] / size) for c in np.flatnonzero(side)})
-        for i in np.flatnonzero(np.isfinite(self.scale)).tolist():
+        for i in self.bounded.tolist():
             yield Row("bound", constant(i, 1.0 / self.scale[i]), i, self.scale[i])
         for k in np.flatnonzero(np.isfinite(layout.most)).tolist():
             yield Row("most", constant(nv + k, FORCE / layout.most[k]))
 
-    def solve(self, filled: Any, small: Callable[[int], tuple[float, float]], soften: bool = False) -> Answers:
+    def solve(self, filled: Any, small: Callable[[int], tuple[float, float]]) -> Answers:
         """Solutions of all robots, priority by priority; `filled` is what `fill` gives, but the errors.
 
-        `small` gives the weights of qdd and of forces in each priority. With `soften` bounds of qdd give way where all
-        constraints cannot hold, and where that is not enough, contacts.
+        `small` gives the weights of qdd and of forces in each priority. Where all constraints cannot hold, bounds of
+        qdd give way, and where that is not enough, contacts. On the CPU, other rows have a residual.
         """
         found = self._stage(filled, small, 0)
-        for stage in (1, 2) if soften else ():
-            bad = found.residual > SOLVED
-            if not bad.any():
+        for stage in (1, 2) if self.on_gpu else (1,):
+            rows = self._xp.where(found.residual > SOLVED)[0]
+            if len(rows) and not self.on_gpu:
+                rows = rows[self._conflict(rows_of(filled, rows))]
+            if not len(rows):
                 break
-            more = self._stage(filled, small, stage)
-            pick = self._xp.where
-            found = Answers(
-                *(pick(bad.reshape(-1, *(1,) * (x.ndim - 1)), y, x) for x, y in zip(found, more, strict=True))
-            )
+            for mine, more in zip(found, self._stage(rows_of(filled, rows), small, stage), strict=True):
+                mine[rows] = more
         return found
+
+    def _conflict(self, filled: Any) -> Any:
+        """Where bounds of qdd conflict with all else: with no other aim, something of them is violated."""
+        a, low, high, z, *_ = filled
+        ease = self._ease(1)
+        ease[self.at["task"]] = FREE
+        d = np.where(np.arange(self.n) < self.model.nv, FAINT, FAINT * FORCE**2)
+        _, g, residual = self._solved((a, low, high, ease, d, z), self._scale(low, high))
+        return (residual <= SOLVED) & (self._beyond(g, low, high).max(axis=1, initial=0.0) > VIOLATED)
+
+    def _beyond(self, g: Any, low: Any, high: Any) -> Any:
+        """(batch, bounds) by how much accelerations are beyond their bounds."""
+        bound = self._index(self.at["bound"])
+        over = self._xp.maximum(g[:, bound] - high[:, bound], low[:, bound] - g[:, bound]).clip(0.0)
+        return over * self._array(self.unit[self.at["bound"]])
 
     def _stage(self, filled: Any, small: Callable[[int], tuple[float, float]], stage: int) -> Answers:
         (a, low, high, z, C, need), nv, at, layout = filled, self.model.nv, self.at, self.layout
+        scale = self._scale(low, high)
         ease, first, low, worst = self._ease(stage), 0, low + 0, full((len(a),), 0.0, self.like)
         for k, (rows, weight) in enumerate(self.levels):
             own = at["task"][first : first + len(rows)]
             ease[at["task"][:first]], ease[own], ease[at["task"][first + len(rows) :]] = 0.0, 1.0 / weight, FREE
             joints, forces = (x + SMALL * (stage > 0) for x in small(k))
             d = self._array(np.where(np.arange(self.n) < nv, joints, forces * FORCE**2))
-            x, g, residual = self._solved((a, low, high, self._array(ease), d, z), C)
+            x, g, residual = self._solved((a, low, high, self._array(ease), d, z), scale)
             worst = self._xp.maximum(worst, residual)
             low[:, self._index(own)], first = g[:, self._index(own)], first + len(rows)
         tau, left = full((len(a), nv), 0.0, self.like), need * 0
@@ -321,8 +350,28 @@ class BatchProgram:
         tau[:, limited] = effort * (g[:, self._index(at["torque"])] + C[:, limited] / effort).clip(-1.0, 1.0)
         for group, some in (("task", self.task_rows), ("contact", layout.rows)):
             left[:, self._index(some)] = need[:, self._index(some)] - g[:, self._index(at[group])]
+        contact = self._index(layout.rows[self._touching])
+        gaps = self._xp.concatenate([self._beyond(g, low, high), abs(left[:, contact])], 1)
         worst = self._xp.where(self._xp.isfinite(worst), worst, worst * 0 + np.inf)
-        return Answers(tau, x[:, :nv], FORCE * x[:, nv:], left, worst, full((len(a),), stage, self.like, "int64"))
+        gave_way = full((len(a),), stage, self.like, "int64")
+        return Answers(tau, x[:, :nv], FORCE * x[:, nv:], left, gaps, worst, gave_way)
+
+    def conflicts(self, found: Answers, need: FloatArray) -> list[tuple[str, ...]]:
+        """The names of what gave way in each row."""
+        layout = self.layout
+        names = [layout.variable_names[i] for i in self.bounded]
+        names += [layout.equal_names[k] for k in layout.touching]
+        sizes = np.concatenate([found.qdd[:, self.bounded], need[:, layout.rows[self._touching]]], axis=1)
+        each = zip(found.gave_way, found.gaps, sizes, strict=True)
+        return [gave_way(names, gaps, size) if stage else () for stage, gaps, size in each]
+
+    def _scale(self, low: Any, high: Any) -> Any:
+        """(batch, 1) the largest acceleration that a row needs, or 1 where it is not `LARGE`."""
+        bound, needed = self._index(self.at["bound"]), self._index(np.r_[self.at["task"], self.at["contact"]])
+        unit, one = self._array(self.unit[self.at["bound"]]), full((len(low), 1), 1.0, self.like)
+        parts = [one, abs(low[:, needed]), low[:, bound] * unit, -high[:, bound] * unit]
+        largest = self._xp.amax(self._xp.concatenate(parts, 1), 1)[:, None]
+        return self._xp.where(largest > LARGE, largest, one)
 
     def _ease(self, stage: int) -> FloatArray:
         """(rows,) of what gives way in a stage; loops never do."""
@@ -330,25 +379,30 @@ class BatchProgram:
         if stage > 0:
             ease[self.at["bound"]] = 1.0 / (SOFT_BOUND * self.unit[self.at["bound"]] ** 2)
         if stage > 1:
-            touching = self.layout.touching - len(self.layout.loose)
-            ease[self.at["contact"][touching]] = 1.0 / SOFT_CONTACT
+            ease[self.at["contact"][self._touching]] = 1.0 / SOFT_CONTACT
         return ease
 
-    def _solved(self, program: tuple[Any, ...], C: Any) -> Any:
-        """x, A x and residuals; on the CPU torque limits are left to those rows that would break them without."""
-        if len(self.methods) == 1:
-            return self.methods[0](program)
-        torque, load = self.at["torque"], C[:, self.layout.limited] / self.layout.effort
+    def _solved(self, program: tuple[Any, ...], scale: Any) -> Any:
+        """x, A x and residuals; on the CPU torque limits are left to those rows that would break them without.
+
+        Programs are solved in units of `scale`, in which tolerances and multipliers are near those at rest.
+        """
+        a, low, high, ease, d, z = program
+        program = a, low / scale, high / scale, ease, d, z / scale
+        torque = self.at["torque"]
 
         def exceeds(g: FloatArray) -> Any:
-            return (np.abs(g[:, torque] + load) > 1.0).any(axis=1)
+            return ((g < program[1])[:, torque] | (g > program[2])[:, torque]).any(axis=1)
 
-        found = self.methods[0](program, exceeds)
-        over = np.flatnonzero(exceeds(found[1]))
-        if len(over):
-            for mine, more in zip(found, self.methods[1](rows_of(program, over)), strict=True):
-                mine[over] = more
-        return found
+        if len(self.methods) == 1:
+            x, g, residual = self.methods[0](program)
+        else:
+            x, g, residual = found = self.methods[0](program, exceeds)
+            over = np.flatnonzero(exceeds(g))
+            if len(over):
+                for mine, more in zip(found, self.methods[1](rows_of(program, over)), strict=True):
+                    mine[over] = more
+        return scale * x, scale * g, scale[:, 0] * residual
 
     @property
     def _xp(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -132,6 +133,11 @@ def softened(
         return None, ()
     x, given = scale * found[:n], scale * np.abs(found[n:])
     gap = np.abs(s.A[equal] @ x - s.b[equal])
-    names = [s.names[2][k] for k in np.flatnonzero(given > CONFLICT * np.maximum(1.0, np.abs(x[:soft])))]
-    names += [s.names[0][equal[k]] for k in np.flatnonzero(gap > CONFLICT * np.maximum(1.0, np.abs(s.b[equal])))]
-    return x, tuple(dict.fromkeys(names))
+    names = [*s.names[2][:soft], *(s.names[0][k] for k in equal)]
+    return x, gave_way(names, np.concatenate([given, gap]), np.concatenate([x[:soft], s.b[equal]]))
+
+
+def gave_way(names: Sequence[str], gaps: FloatArray, sizes: FloatArray) -> tuple[str, ...]:
+    """The names of rows with gaps that are not small beside their sizes."""
+    large = np.flatnonzero(gaps > CONFLICT * np.maximum(1.0, np.abs(sizes)))
+    return tuple(dict.fromkeys(names[k] for k in large))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.compile.executions import CompiledFunction
 from bough.compile.run.libraries import asarray, full, is_on_gpu, library_of, on_host
-from bough.control.batch import SOLVED, BatchProgram, Law
+from bough.control.batch import SOLVED, BatchProgram, Law, outputs
 from bough.control.cones import cone_solver, minimise_in_cones
 from bough.control.contacts import Contact, Loop
 from bough.control.layout import Layout
@@ -79,8 +79,8 @@ class WholeBody:
     rest. `weights` are numbers above zero, `priorities` 0, 1, ... are strict, `gains` are of tasks or of all. What
     tasks leave open goes to `posture` (nq,), or to rest. Friction is a pyramid inside its cone, or with cone=
     "second_order" the cone itself, for which the solver is Clarabel. `dt` is the time between two commands; with
-    `general` nothing is compiled for this robot. Batches are solved side by side by an interior-point method, and
-    robots whose constraints conflict one by one by `solver`; where a solver is named, it solves all of them.
+    `general` nothing is compiled for this robot. Batches are solved side by side by an interior-point method, and rows
+    that it leaves by `solver`, one by one; where a solver is named, it solves all of them.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class WholeBody:
     def _commands(
         self, t: float, q: FloatArray, v: FloatArray, layouts: list[Layout]
     ) -> tuple[WholeBodyCommand, IntArray]:
-        """Commands of all rows: many with the same contacts side by side, others and those that conflict alone."""
+        """Commands of all rows: many with the same contacts side by side, others and those not solved so alone."""
         whole, status = self._no_commands(layouts), np.full(len(q), BAD_OUTPUT, np.int64)
         good = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
         status[~good] = BAD_INPUT
@@ -195,9 +195,10 @@ class WholeBody:
         for layout in dict.fromkeys(layouts):
             rows = np.array([k for k in np.flatnonzero(good).tolist() if layouts[k] is layout], np.int64)
             if self._together and len(rows) >= SIDE_BY_SIDE:
-                solved = self._put_many(whole, layout, rows, t, q[rows], v[rows])
-                status[rows[solved]] = OK
-                rows = rows[~solved]
+                names = self._put_many(whole, layout, rows, t, q[rows], v[rows])
+                for k, gave in names.items():
+                    conflicts[k], status[k] = gave, UNMET if gave else OK
+                rows = np.array([k for k in rows.tolist() if k not in names], np.int64)
             for k in rows.tolist():
                 with suppress(NumericalError, NonFiniteError, UnsolvedError):
                     one = self._command(k, t, q[k], v[k], layout)
@@ -224,26 +225,28 @@ class WholeBody:
 
     def _put_many(
         self, whole: WholeBodyCommand, layout: Layout, rows: IntArray, t: float, q: FloatArray, v: FloatArray
-    ) -> Any:
-        """Put the commands of rows with one layout into `whole`; which rows were solved (rows,)."""
+    ) -> dict[int, tuple[str, ...]]:
+        """Put the commands of rows with one layout into `whole`; what gave way in each row that was solved."""
         state = self._state
         self._hold(layout, rows, q)
         reference = np.stack(self.references(state, t))
         program = self._program(layout, q)
-        given = (q, v, state.target[rows], state.goal, self._rest, reference)
-        *filled, error = program.fill.with_status(*given)[0]
+        *filled, error = outputs(program.fill, (q, v, state.target[rows], state.goal, self._rest, reference))
         found = program.solve(filled, self._small)
-        solved = (found.residual <= SOLVED) & ((filled[-1] ** 2).sum(axis=1) < FASTEST * FASTEST)
+        conflicts, need = program.conflicts(found, filled[-1]), filled[-1]
+        named = (found.gave_way == 0) | np.array(list(map(bool, conflicts)))
+        solved = named & (found.residual <= SOLVED) & ((need**2).sum(axis=1) < FASTEST * FASTEST)
         here, left = rows[solved], found.left[solved]
         whole.tau[here], whole.qdd[here] = found.tau[solved], found.qdd[solved]
-        whole.success[here], whole.residual[here] = True, found.residual[solved]
+        whole.success[here] = found.gave_way[solved] == 0
+        whole.residual[here] = np.maximum(found.residual, found.gaps.max(axis=1, initial=0.0))[solved]
         for frame, force in layout.shared(found.forces[solved].T).items():
             whole.forces[frame][here] = force.T
         for name, part in self.tasks.slices.items():
             whole.error[name][here] = error[solved, part]
             if name in whole.missed:
                 whole.missed[name][here] = left[:, part]
-        return solved
+        return {int(rows[k]): conflicts[k] for k in np.flatnonzero(solved)}
 
     def _on_gpu(self, t: float, q: Any, v: Any, contacts: Held) -> WholeBodyCommand:
         """Commands of tensors (batch, nq) and (batch, nv) on a GPU, as tensors."""
@@ -257,7 +260,7 @@ class WholeBody:
         program = self._program(layout, q)
         rest, goal = asarray(self._rest, q), asarray(self._state.goal, q)
         *filled, error = program.fill.call(q, v, self._gpu_targets(layout, q), goal, rest, reference)
-        found = program.solve(filled, self._small, soften=True)
+        found = program.solve(filled, self._small)
         solved, slices = found.residual <= SOLVED, self.tasks.slices
         return WholeBodyCommand(
             found.tau,
