@@ -147,7 +147,8 @@ def arrays():
     """A module like CuPy."""
     made = ModuleType("cupy")
     made.ndarray, made.stream = ndarray, SimpleNamespace(ptr=0)
-    for name in ("amax", "asarray", "concatenate", "empty", "full", "isfinite", "maximum", "moveaxis", "where", "zeros"):
+    known = "amax", "asarray", "concatenate", "empty", "full", "isfinite", "maximum", "moveaxis", "where", "zeros"
+    for name in known:
         setattr(made, name, _in_kind(getattr(np, name)))
     made.asnumpy = np.array
     made.cuda = SimpleNamespace(get_current_stream=lambda: made.stream)

@@ -57,6 +57,25 @@ def test_tumbling_keeps_angular_momentum_and_energy():
     assert energy[-1] > 0.99 * energy[0]
 
 
+@pytest.mark.parametrize("turned", [0.05, 0.2, 0.4, 0.8, 1.2])
+def test_no_step_raises_the_energy(turned):
+    """Bodies turned by so many radians in a step."""
+    rng = np.random.default_rng(int(100 * turned))
+    for _ in range(4):
+        x, y, z = rng.uniform(0.02, 1.0, 3)
+        model = body("spherical", com=(0, 0, 0), inertia=(y + z, z + x, x + y))
+        turn = rng.normal(size=(20, 3))
+        turn *= turned / 1e-2 / np.linalg.norm(turn, axis=1, keepdims=True)
+        runs = Ensemble(model, np.tile(model.neutral, (20, 1)), turn, dt=1e-2)
+        dyn = bough.Dynamics(model, general=True)
+        before = dyn.kinetic_energy(runs.q, runs.v)
+        for _ in range(10):
+            runs.step()
+            energy = dyn.kinetic_energy(runs.q, runs.v)
+            assert (energy <= before * (1.0 + 1e-11)).all()
+            before = energy
+
+
 def test_a_spherical_joint_keeps_angular_momentum_about_its_pivot():
     model = body("spherical")
     found = rollout(model, model.neutral, [1, 5, 2], duration=1.0, dt=1e-3, every=10)
