@@ -112,3 +112,40 @@ def test_a_pose_out_of_reach_is_at_a_minimum():
         options = {"ftol": 1e-15, "maxiter": 300}
         other = minimize(both, q, (target,), "SLSQP", jac=True, bounds=bounds, options=options)
         assert error < np.sqrt(other.fun) + 1e-6
+
+
+def test_joints_at_limits_move_inwards_again():
+    """Two arms on a floating base, hands out of reach: no motion within the limits brings both nearer."""
+    rng, builder = np.random.default_rng(18), bough.Builder("afloat")
+    builder.add_body("base", joint="floating", mass=3.0, inertia=0.1 * np.eye(3))
+    for side in "ab":
+        parent = "base"
+        for k in range(4):
+            place, axis = 0.25 * rng.normal(size=3), rng.normal(size=3)
+            limits = {"lower": -rng.uniform(0.2, 1.5), "upper": rng.uniform(0.2, 1.5)}
+            builder.add_body(f"{side}{k}", parent, "revolute", place, axis=axis, mass=1.0, inertia=0.01 * np.eye(3),
+                             **limits)  # fmt: skip
+            parent = f"{side}{k}"
+        builder.add_frame(f"hand_{side}", parent, (0.1, 0.0, 0.2))
+    model = builder.build()
+    dynamics = bough.Dynamics(model, general=True)
+    targets = {f"hand_{s}": dynamics.placement(model.random_configuration(rng), f"hand_{s}") for s in "ab"}
+    for T in targets.values():
+        T[:3, 3] *= 3.0
+    found = bough.ik.solve(model, targets, model.neutral, starts=1)
+
+    def square(d):
+        q, total = model.integrate(found.q, d), 0.0
+        for frame, T in targets.items():
+            P = dynamics.placement(q, frame)
+            turn = Rotation.from_matrix(T[:3, :3] @ P[:3, :3].T).as_rotvec()
+            total += np.sum((T[:3, 3] - P[:3, 3]) ** 2) + turn @ turn
+        return total
+
+    assert np.sqrt(square(np.zeros(model.nv))) == pytest.approx(float(found.error), abs=1e-9)
+    at, place = model.scalar_joints[::-1]
+    low, high = -np.ones((2, model.nv)) * [[1.0], [-1.0]]
+    low[at], high[at] = model.limits.lower[at] - found.q[place], model.limits.upper[at] - found.q[place]
+    bounds = list(zip(np.minimum(low, 0.0), np.maximum(high, 0.0), strict=True))
+    nearer = minimize(square, np.zeros(model.nv), method="SLSQP", bounds=bounds, options={"ftol": 1e-14})
+    assert found.error - np.sqrt(nearer.fun) < 1e-6

@@ -96,9 +96,10 @@ class Refinement:
             self.limits.upper - q[self.limits.q],
         )
         free, d = np.ones(self.model.nv, bool), np.zeros(self.model.nv)
-        for j in range(k):
+        for j in range(k + (damping < np.inf)):
             if s.sizes[j] > self.tolerance:  # what its slope presses against a limit stays there
-                free &= ~(((low >= 0.0) & (s.g[j] > PRESSED)) | ((high <= 0.0) & (s.g[j] < -PRESSED)))
+                slope = s.g[j] - self._rows_above(j, s, free)[0].T @ self._multipliers(j, s, free)
+                free &= ~(((low >= 0.0) & (slope > PRESSED)) | ((high <= 0.0) & (slope < -PRESSED)))
         for _ in range(self.model.nv):
             d[free] = self._free_step(k, s, damping, free, d)
             beyond = free & ((d < low) | (d > high))
@@ -110,21 +111,29 @@ class Refinement:
     def _free_step(self, k: int, s: Slopes, damping: float, free: Any, d: FloatArray) -> FloatArray:
         """d of the joints that are free, where the others move by theirs."""
         fixed = np.where(free, 0.0, d)
-        A, c = [np.zeros((0, np.count_nonzero(free)))], [np.zeros(0)]
-        for j in range(k):
-            is_reached = s.sizes[j] <= self.tolerance
-            rows, lack = (s.J[j], -s.e[j]) if is_reached else (s.H[j][free], s.g[j][free])
-            A.append(rows[:, free])
-            c.append(lack + rows @ fixed)
-        U, D, Vt = np.linalg.svd(np.concatenate(A))
+        A, c = self._rows_above(k, s, free)
+        U, D, Vt = np.linalg.svd(A[:, free])
         rank = int(np.count_nonzero(RANK * D[0] < D)) if len(D) else 0
-        back = -Vt[:rank].T @ ((U[:, :rank].T @ np.concatenate(c)) / D[:rank])
+        back = -Vt[:rank].T @ ((U[:, :rank].T @ (c + A @ fixed)) / D[:rank])
         N, H, g = Vt[rank:].T, s.H[k][np.ix_(free, free)], (s.g[k] + s.H[k] @ fixed)[free]
         if not N.shape[1]:
             return back
         values, vectors = np.linalg.eigh(N.T @ H @ N)
         slope = vectors.T @ (N.T @ (g + H @ back))
         return back - N @ (vectors @ (slope / (np.abs(values) + damping)))
+
+    def _rows_above(self, k: int, s: Slopes, free: Any) -> tuple[FloatArray, FloatArray]:
+        """A (rows, nv) that lower priorities must not move, and c."""
+        A, c = [np.zeros((0, self.model.nv))], [np.zeros(0)]
+        for j in range(k):
+            is_reached = s.sizes[j] <= self.tolerance
+            A.append(s.J[j] if is_reached else s.H[j][free])
+            c.append(-s.e[j] if is_reached else s.g[j][free])
+        return np.concatenate(A), np.concatenate(c)
+
+    def _multipliers(self, k: int, s: Slopes, free: Any) -> FloatArray:
+        """Of the rows above k: by which they balance its slope on the joints that are free."""
+        return np.linalg.lstsq(self._rows_above(k, s, free)[0][:, free].T, s.g[k][free], rcond=RANK)[0]
 
     def _slopes(self, q: FloatArray) -> Slopes:
         nv, last = self.model.nv, self.hierarchy.last
