@@ -96,9 +96,14 @@ def test_beside_the_rule_for_any_acceleration(base, integrator):
             np.testing.assert_allclose(x, y, atol=1e-10)
 
 
-def oracle(model, q, v, tau, dt, integrator="semi_implicit_euler"):
-    dyn = bough.Dynamics(model, general=True)
-    return step_with_laws(model, dyn.mass_matrix, dyn.bias_force, q, v, tau, dt, integrator)
+def oracle(model, q, v, tau, dt, integrator="semi_implicit_euler", servo=(0.0, 0.0, 0.0)):
+    """`servo` is kp, kd and the target: implicit in the first order, else as it is."""
+    dyn, (kp, kd, target) = bough.Dynamics(model, general=True), servo
+    h = dt if integrator == "semi_implicit_euler" else 0.0
+    soft = (h * kd + h * h * kp) * np.eye(len(q))
+    force = lambda q, v: kp * (target - q - h * v) - kd * v  # noqa: E731
+    H, C = lambda q: dyn.mass_matrix(q) + soft, lambda q, v: dyn.bias_force(q, v) - force(q, v)
+    return step_with_laws(model, H, C, q, v, tau, dt, integrator)
 
 
 @given(seed=st.integers(0, 2**32 - 1), friction=st.sampled_from([0.0, 2.0]))
@@ -151,18 +156,64 @@ def test_every_law_by_every_integrator_caller_and_execution(caller, execution, i
     assert locked
 
 
-def stepper(model, caller, execution, integrator, folder):
-    """A function of q, v, tau and dt."""
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize(("caller", "execution"), [way for way in WAYS if way[0] in ("rollout", "Ensemble")])
+def test_servos_by_every_integrator_caller_and_execution(caller, execution, integrator, monkeypatch, tmp_path):
+    """Beside a dense solution, with joints that slip, stick and stop."""
+    if execution == "interpreted":
+        monkeypatch.setenv("BOUGH_INTERPRET", "1")
+        monkeypatch.setattr("bough.simulate.integration._bound", OrderedDict())
+    for law in ("none", "all"):
+        model = jointed(**({"damping": 0.0, "stiffness": 0.0, "stops": False} | LAWS[law]))
+        for seed, speed in enumerate((3.0, 0.0, 0.3)):
+            q, v, tau = state(model, seed, speed)
+            q, target = np.clip(q, model.limits.lower, model.limits.upper), q + 0.2
+            drive = {"servo": (30.0, 2.0), "target": target}
+            step = stepper(model, caller, execution, integrator, tmp_path, **drive)
+            expected = oracle(model, q, v, tau, 0.01, integrator, (30.0, 2.0, target))
+            for x, y in zip(step(q, v, tau, 0.01), expected, strict=True):
+                np.testing.assert_allclose(x, y, atol=2e-9, err_msg=law)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("execution", EXECUTIONS["rollout"])
+def test_prescribed_motion_by_every_integrator_and_execution(execution, integrator, monkeypatch):
+    """One joint is led at a constant velocity; the others move as by a dense solution in which it is locked."""
+    if execution == "interpreted":
+        monkeypatch.setenv("BOUGH_INTERPRET", "1")
+        monkeypatch.setattr("bough.simulate.integration._bound", OrderedDict())
+    model = jointed(damping=0.0, stiffness=0.0, stops=False)
+    dyn, others = bough.Dynamics(model, general=True), np.array([0, 2, 3])
+    for seed in range(2):
+        q, v, tau = state(model, seed)
+
+        def rate(x, u, tau):
+            H, a = dyn.mass_matrix(x), np.zeros(len(u))
+            a[others] = np.linalg.solve(H[np.ix_(others, others)], (tau - dyn.bias_force(x, u))[others])
+            return a
+
+        step = stepper(model, "rollout", execution, integrator, None,
+                       motion={"b1": lambda t, x=q[1], u=v[1]: (x + t * u, u)})  # fmt: skip
+        found = step(q, v, tau, 0.01)
+        for x, y in zip(found, by_rollout(model, q, v, tau, 0.01, integrator=integrator, motion=rate), strict=True):
+            np.testing.assert_allclose(x, y, atol=1e-10)
+
+
+def stepper(model, caller, execution, integrator, folder, **drive):
+    """A function of q, v, tau and dt; `drive` are a servo and its target, or prescribed motion."""
     dyn, name = bough.Dynamics(model, general=execution == "general"), INTEGRATORS[integrator].routine.name
     if caller == "rollout":
-        return partial(by_rollout, model, integrator=integrator, dynamics=dyn)
+        return partial(by_rollout, model, integrator=integrator, dynamics=dyn, **drive)
     if caller == "Dynamics":
         return lambda q, v, tau, dt: getattr(dyn, name)(q, v, tau, [dt])
     if caller == "Ensemble":
 
         def by_ensemble(q, v, tau, dt):
-            runs = bough.simulate.Ensemble(model, q[None], v[None], dt=dt, integrator=integrator)
-            runs.step(tau=tau)
+            goal = {name: drive[name] for name in ("target",) if name in drive}
+            runs = bough.simulate.Ensemble(
+                model, q[None], v[None], dt=dt, integrator=integrator, servo=drive.get("servo")
+            )
+            runs.step(tau=tau, **goal)
             return runs.q[0], runs.v[0]
 
         return by_ensemble

@@ -222,3 +222,17 @@ def test_what_cannot_be_stepped_is_refused(box):
         rollout(box, **start, contacts=["box"])
     with pytest.raises(ShapeError, match="leave motion= out"):
         rollout(box, **start, contacts=Contacts(["box"]), motion=lambda q, v, tau: v)
+
+
+def test_lifting_a_robot_out_of_the_ground_strains_no_springs():
+    """A quadruped with springs that starts 17 cm too low: no step adds more energy than gravity does in one of them."""
+    model = bough.zoo.quadruped(stiffness=60.0, damping=2.0)
+    feet = [ContactPoint(f"{leg}_foot", radius=0.02) for leg, *_ in bough.zoo.robots.LEGS]
+    dyn, q = bough.Dynamics(model, general=True), model.rest_configuration.copy()
+    q[2] = min(dyn.placement(q, foot.frame)[2, 3] for foot in feet) * -1.0 - 0.15
+    found = rollout(model, q, np.zeros(model.nv), duration=0.5, dt=2e-3, contacts=Contacts(feet), dynamics=dyn)
+    springs = (found.q[:, 7:] - model.rest_configuration[7:]) ** 2 @ model.stiffness[6:] / 2
+    energy = dyn.kinetic_energy(found.q, found.v) + dyn.potential_energy(found.q) + springs
+    assert np.diff(energy).max() < 0.01
+    for foot in feet:
+        assert dyn.placement(found.q[-1], foot.frame)[2, 3] > dyn.placement(q, foot.frame)[2, 3]

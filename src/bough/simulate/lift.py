@@ -10,7 +10,7 @@ from bough.dynamics.crba import crba
 from bough.dynamics.energy import potential_energy
 from bough.dynamics.laws import JointLaws, StepNumbers, with_rotors
 from bough.dynamics.stepping import stay_within_stops
-from bough.joints import Mechanism, integrate_joint, tiny
+from bough.joints import Mechanism, difference_joint, integrate_joint, tiny
 from bough.opspace.sweeps.held import Proximal
 from bough.opspace.sweeps.jacobian import DofTree, JacobianPattern, packed_jacobian
 from bough.opspace.sweeps.wrenches import Seeds
@@ -68,23 +68,36 @@ def lift(
     for n in range(k.most[0]):
         update_impulses(k, (n, one), w.A, w.b, w.friction, w.lam, w)
     add_impulses(m, p, f, g, w.move, w)
-    move_within(m, j, q, spent[0], q_after, w)
+    move_within(m, j, c, q, spent[0], q_after, w)
 
 
 @kernel
-def move_within(m: Mechanism, j: JointLaws, q: Rows, spent: Scalar, q_after: Rows, w: Workspace) -> None:
+def move_within(
+    m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, spent: Scalar, q_after: Rows, w: Workspace
+) -> None:
     """q_after = q moved by w.move, or by the share of it whose rise `spent` pays for."""
-    one = m.one[0]
-    potential_energy(m, q, w.V, w)
-    before = w.V[0]
+    one, before = m.one[0], stored_energy(m, j, c, q, w)
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, w.move, one, q_after)
     stay_within_stops(m, j, q, q_after)
-    potential_energy(m, q_after, w.V, w)
-    share = spent / (spent + positive(w.V[0] - before - spent) + tiny(one) * tiny(one))
+    rise = stored_energy(m, j, c, q_after, w) - before
+    share = spent / (spent + positive(rise - spent) + tiny(one) * tiny(one))
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, w.move, share, q_after)
     stay_within_stops(m, j, q, q_after)
+
+
+@kernel
+def stored_energy(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, w: Workspace) -> Scalar:
+    """The energy of gravity and springs."""
+    potential_energy(m, q, w.V, w)
+    energy, half = w.V[0], m.one[0] / (m.one[0] + m.one[0])
+    for i in range(len(m.parent)):
+        difference_joint(m, i, c.rest, q, w.x)
+        for k in range(m.dof[i], m.dof[i + 1]):
+            a = m.v_index[k]
+            energy = energy + half * j.stiffness[k] * w.x[a] * w.x[a]
+    return energy
 
 
 LIFT = Routine(
