@@ -281,10 +281,14 @@ def _brakes(s: RestLinkage, h: Scalar) -> int:
     return 1 if braked < BRAKED * motion_product(m, r.qdd, r.qdd, s.w.X, r.a, r.b) else 0
 
 
+# How steps are cut: the same for those that are solved and moved elsewhere (`rest.stepper`)
+
+
 @loop_kernel
-def _part(s: RestLinkage, c: Course, left: Scalar) -> Scalar:
-    """How much of what is left of a step to take at once; notes where that cannot be."""
-    part, turn = min(left, c.h[0] / c.parts[0]), turn_of(s.m, s.s.qdd, c.turn[0])
+def next_part(c: Course, left: Scalar, turn: Scalar, count: int) -> Scalar:
+    """How much of what is left of a step to take at once as part number `count`, joints turning by at most `turn` of
+    what they may for each unit of h; notes where that cannot be."""
+    part = min(left, c.h[0] / c.parts[0])
     if not part * turn < 1e300:
         c.code[0] = NOT_FINITE
     elif part * turn > 1.0:
@@ -292,17 +296,40 @@ def _part(s: RestLinkage, c: Course, left: Scalar) -> Scalar:
         while pieces < wanted:
             pieces += 1.0
         part = left / pieces
-    if left > c.most[0] * part:
+    if left > c.most[0] * part or count > 2 * c.most[0]:
         c.code[0] = max(c.code[0], TOO_FAR)
     return part
 
 
 @loop_kernel
-def _note_calm(c: Course, answer: int) -> None:
-    """Count parts that were not braked, and take longer ones after many."""
-    c.calm[0] = c.calm[0] + 1 if answer < 0 else 0
-    if c.calm[0] >= CALM * c.parts[0] and c.parts[0] > 1.0:
-        c.parts[0], c.calm[0] = max(1.0, 0.5 * c.parts[0]), 0
+def may_go_back(c: Course, part: Scalar) -> bool:
+    """Whether a part may be taken back: forces that stay may lead to where only very short ones are calm, and there the
+    shortest are taken as they are."""
+    return 4.0 * c.h[0] <= c.most[0] * part
+
+
+@loop_kernel
+def is_moving(part: Scalar, turn: Scalar) -> bool:
+    """Whether joints turn by more than rounding."""
+    return part * turn > STILL
+
+
+@loop_kernel
+def shorten(c: Course, part: Scalar) -> None:
+    """This part was too long."""
+    c.parts[0], c.calm[0] = 2.0 * max(c.parts[0], c.h[0] / part), 0
+
+
+@loop_kernel
+def end_part(c: Course, left: Scalar, part: Scalar, answer: int) -> Scalar:
+    """What is left of a step after a part; longer ones follow after many that were not braked (an `answer` of -1)."""
+    left = left - part if part < left else 0.0
+    c.cuts[0] += 1 if left > 0.0 else 0
+    if c.checks[0] == 1:
+        c.calm[0] = c.calm[0] + 1 if answer < 0 else 0
+        if c.calm[0] >= CALM * c.parts[0] and c.parts[0] > 1.0:
+            c.parts[0], c.calm[0] = max(1.0, 0.5 * c.parts[0]), 0
+    return left
 
 
 @loop_kernel
@@ -323,9 +350,8 @@ def _step(s: RestLinkage, c: Course) -> Scalar:
         began = s.t.passed[0]
     move_joints(m, q, r.zero, 0.0, r.first)
     while left > 0.0:
-        part, count = _part(s, c, left), count + 1
-        if count > 2 * c.most[0]:
-            c.code[0] = max(c.code[0], TOO_FAR)
+        turn, count = turn_of(m, qdd, c.turn[0]), count + 1
+        part = next_part(c, left, turn, count)
         if c.code[0] != FINE:
             _go_back(s, r.first, began)
             if len(s.t) > 0:
@@ -344,18 +370,14 @@ def _step(s: RestLinkage, c: Course) -> Scalar:
         answer, goes_on = 0, c.checks[0] == 1 or part < left or c.steps[0] > 1
         if goes_on:
             energy = rest_solve(s, part)
-        if goes_on and c.checks[0] == 1 and part * turn_of(m, r.qdd, c.turn[0]) > STILL:
+        if goes_on and c.checks[0] == 1 and is_moving(part, turn):
             answer = _brakes(s, part)
-        # forces that stay may lead to where only very short steps are calm: there the shortest are taken as they are
-        if answer == 1 and (len(s.t) > 0 or 4.0 * c.h[0] <= c.most[0] * part):
-            c.parts[0], c.calm[0] = 2.0 * max(c.parts[0], c.h[0] / part), 0
+        if answer == 1 and (len(s.t) > 0 or may_go_back(c, part)):
+            shorten(c, part)
             _go_back(s, r.q, before)
             _copy(m, r.qdd, qdd)
             continue
-        left = left - part if part < left else 0.0
-        c.cuts[0] += 1 if left > 0.0 else 0
-        if c.checks[0] == 1:
-            _note_calm(c, answer)
+        left = end_part(c, left, part, answer)
     return energy
 
 

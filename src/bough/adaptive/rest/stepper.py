@@ -5,14 +5,30 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bough.adaptive.closure import Closures
+from bough.adaptive.compiled import compiled
 from bough.adaptive.cost import CHUNK, LOOK_COST, WARM_COST
-from bough.adaptive.engines.rest import BRAKED, CALM, MAX_PARTS, NOT_FINITE, TOO_FAR, make_course
+from bough.adaptive.engines.rest import (
+    BRAKED,
+    CALM,
+    FINE,
+    MAX_PARTS,
+    NOT_FINITE,
+    TOO_FAR,
+    Course,
+    end_part,
+    is_moving,
+    make_course,
+    may_go_back,
+    next_part,
+    shorten,
+)
 from bough.adaptive.engines.stops import NEAR
+from bough.adaptive.engines.sweeps import turn_of
 from bough.adaptive.rest.solver import RestSolver
 from bough.adaptive.restraints import Restraints
 from bough.adaptive.solver import Stepper
@@ -36,15 +52,6 @@ ALL: Any = slice(None)
 KEPT = ("parts", "calm", "changed_steps", "least", "since", "before")  # by checkpoints
 
 
-class Part(NamedTuple):
-    """How a part of a step is taken in Python."""
-
-    solve: Callable[[], object]  # finds accelerations
-    move: Callable[[float], None]  # moves by h qdd
-    known: bool = False  # whether accelerations at the beginning of the step are known
-    checks: bool = True  # whether a part that goes uphill may be taken back
-
-
 class RestStepper(Stepper):
     """Takes steps from rest."""
 
@@ -63,12 +70,9 @@ class RestStepper(Stepper):
         self.least, self.since = math.inf, 0  # smallest opening of loops so far, and steps since
         self.judges, self.largest = True, 0.0  # whether steps of this run are cut by energy, and the largest so far
         self.keeps_region = False  # whether forces that change between steps leave the region of active joints as it is
-        self.course = make_course()
+        self.course, self._part = make_course(), make_course()  # of steps, and of a part that is solved elsewhere
         self.springs: Restraints | None = None  # restraints that are followed in compiled code
         self.is_called = False  # whether forces are set before every step, by a function
-        turning, m = np.zeros(solver.inputs.model.nv, bool), solver.inputs.mechanism
-        turning[m.v_index] = m.axis <= 2
-        self._turning: Any = slice(None) if turning.all() else np.flatnonzero(turning)
 
     def begin(self, springs: Restraints | None, calls: bool, keeps_region: bool) -> None:
         """A run begins: under these springs, or with a function that is called before every step."""
@@ -175,9 +179,9 @@ class RestStepper(Stepper):
                 return self._full_steps(most, h)
         before = self._snapshot() if solver.engine.has_stops else []
         if solver.is_exact:  # of all joints, with their accelerations from the tree
-            done, known = 1, not solver.changes.solution and solver.cost.method == solver._tree_method
-            self._step_in_parts(h, Part(lambda: solver.ready_tree().solve_exactly(), self._move, known))
-            solver.changes.solution = not self._is_checked
+            known = not solver.changes.solution and solver.cost.method == solver._tree_method
+            done = self._step_in_parts(h, lambda: solver.ready_tree().solve_exactly(), self._move, known)
+            solver.changes.solution = not self.course.known[0]
             nodes = float(len(solver.assemble().plan.left))
             solver.cost = Cost(solver._tree_method, float(self.selector.joints), nodes)
         else:
@@ -229,10 +233,10 @@ class RestStepper(Stepper):
             n = min(n, PATIENCE // 3)
         known = not solver.changes.solution and solver.cost.method == "aba"
         if solver.has_functions:
-            self._step_in_parts(h, Part(solver.solve_all_joints, self._move, known))
-            done, solver.changes.solution = 1, not self._is_checked
+            done = self._step_in_parts(h, solver.solve_all_joints, self._move, known)
+            solver.changes.solution = not self.course.known[0]
         else:
-            done = self._march(n, h, known=known, checks=self._is_checked or self.springs is not None)
+            done = self._follow(n, h, self._march, known, self._is_checked or self.springs is not None)
         self.selector.wait -= done
         solver.cost = self._full
         return done
@@ -246,20 +250,15 @@ class RestStepper(Stepper):
         counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
         budget = selector.budget if switches else NO_LIMIT
         # steps until one is checked; the paper checks none
-        catches_up, parts, left = bool(solver.clock.catches_up[0]), 1 if self.is_called else self.parts, 0
+        catches_up, parts = bool(solver.clock.catches_up[0]), 1 if self.is_called else self.parts
         due = -self.steps % CHECKED if catches_up else n
-        solve = lambda: solver.ready_tree().refine(solver.error)  # noqa: E731
-        by_tree = Part(solve, self._move_on_tree, checks=catches_up)
-        if solver.has_functions or due == 0 or parts > 1:
-            n = 1
-            self._step_in_parts(h, by_tree)
-        else:
+        done, in_parts = 0, solver.has_functions or due == 0 or parts > 1
+        if not in_parts:
             n = min(n, due)
-            left = tree.march(solver.error, solver.inputs.forces.loads(), n, self.max_turn, budget)
-            if left == n and tree.refused:
-                left = n - 1
-                self._step_in_parts(h, by_tree)
-        done = n - left
+            done = n - tree.march(solver.error, solver.inputs.forces.loads(), n, self.max_turn, budget)
+        if in_parts or (not done and tree.refused):
+            solve = lambda: solver.ready_tree().refine(solver.error)  # noqa: E731
+            done = self._step_in_parts(h, solve, self._move_on_tree, checks=catches_up)
         if not done:
             selector.leave(WARM_COST)
             solver.changes.solution = True
@@ -284,10 +283,10 @@ class RestStepper(Stepper):
         n = min(n, region.left)
         if solver.has_functions:
             age, solve = region.age, lambda: region.linkage.solve(solver.closing_rate)
-            self._step_in_parts(h, Part(solve, lambda part: self._move(part, on_region=True)))
-            region.age, solver.clock.step[0], done = age + 1, self.steps + 1, 1
+            done = self._step_in_parts(h, solve, lambda part: self._move(part, on_region=True))
+            region.age, solver.clock.step[0] = age + 1, self.steps + 1
         else:
-            done = self._march(n, h, on_region=True)
+            done = self._follow(n, h, lambda course: self._march(course, on_region=True))
         if not done:  # its power is another: it is chosen anew
             return self._region_steps(n, h)
         solver.changes.step()
@@ -299,61 +298,60 @@ class RestStepper(Stepper):
 
     # Steps in parts
 
-    def _march(self, n: int, h: float, on_region: bool = False, known: bool = False, checks: bool = True) -> int:
-        """At most n steps in compiled code; returns how many.
+    def _follow(
+        self, n: int, h: float, go: Callable[[Course], object], known: bool = False, checks: bool = True
+    ) -> int:
+        """At most n steps by `go`, which takes those of a course; returns how many.
 
         Loops that would need too many parts to close at once are closed more slowly.
         """
-        solver, springs, closures, course = self.solver, self.springs, self.solver.closures, self.course
-        checks = checks and not self.is_called
+        solver, closures, course = self.solver, self.solver.closures, self.course
         if closures is not None and closures.rate < 1.0:
             n = 1
         while True:
             parts, calm = (self.parts, self.calm) if not self.is_called else (1, 0)
             course.begin(h, self.max_turn, self._most, n, parts, calm)
-            course.known[0], course.checks[0] = known, checks
-            energy = self._march_once(on_region)
+            course.known[0], course.checks[0] = known, checks and not self.is_called
+            go(course)
             done, code = n - int(course.steps[0]), int(course.code[0])
             if closures is None or done or code != TOO_FAR or closures.rate < SLOWEST:
                 break
             closures.rate, known = closures.rate / 4.0, False
+        if code == NOT_FINITE and not done:
+            raise solver.no_number()
+        if code == TOO_FAR and not done:
+            raise self._too_long(h)
         self.cuts += int(course.cuts[0])
         if not self.is_called:
             self.parts, self.calm = max(1, round(float(course.parts[0]))), int(course.calm[0])
         if closures is not None and done and closures.rate < 1.0:
             closures.rate, solver.changes.solution = min(1.0, 2.0 * closures.rate), True
+        return done
+
+    def _march(self, course: Course, on_region: bool = False) -> None:
+        """Take the steps of a course in compiled code, and note who has moved."""
+        solver, springs, n = self.solver, self.springs, int(course.steps[0])
+        if on_region:
+            assert solver.region is not None
+            energy = solver.region.march(course, () if springs is None else springs.ties(solver.region.linkage))
+        else:
+            loads, ties = solver.ready_engine(), () if springs is None else springs.ties(None)
+            solver.engine.stop_torques, potentials = None, solver.inputs.potentials
+            energy = solver.engine.march_from_rest(course, loads, potentials.springs, ties, solver.closing_rate)
+            done = n - int(course.steps[0])
+            if done:
+                solver.clock.time[0] += done * course.h[0]
+                self._all_moved(self.steps + done)
+                cut_at_stops = solver.engine.has_stops and course.cuts[0] > 0  # they acted as in a part
+                solver.changes.solution = not course.checks[0] or bool(cut_at_stops) or course.code[0] != FINE
+        if solver.has_functions:
+            solver.inputs.potentials.refresh()
+            if on_region:
+                solver.region.linkage.reload(solver.inputs.forces.loads())
         if springs is not None:
             springs.note(energy)
             solver.changes.many_forces(springs.bodies)
             self._given = solver.changes.given
-        if code == NOT_FINITE and not done:
-            raise solver.no_number()
-        if code == TOO_FAR and not done:
-            raise self._too_long(h)
-        return done
-
-    def _march_once(self, on_region: bool) -> float:
-        """Run compiled code, and note who has moved; returns the energy of springs."""
-        solver, springs, course, n = self.solver, self.springs, self.course, int(self.course.steps[0])
-        if on_region:
-            assert solver.region is not None
-            energy = solver.region.march(course, () if springs is None else springs.ties(solver.region.linkage))
-            if solver.has_functions:
-                solver.inputs.potentials.refresh()
-                solver.region.linkage.reload(solver.inputs.forces.loads())
-            return energy
-        loads, ties = solver.ready_engine(), () if springs is None else springs.ties(None)
-        solver.engine.stop_torques, potentials = None, solver.inputs.potentials
-        energy = solver.engine.march_from_rest(course, loads, potentials.springs, ties, solver.closing_rate)
-        done = n - int(course.steps[0])
-        if done:
-            solver.clock.time[0] += done * course.h[0]
-            self._all_moved(self.steps + done)
-            cut_at_stops = solver.engine.has_stops and course.cuts[0] > 0  # they acted as in a part
-            solver.changes.solution = not course.checks[0] or solver.has_functions or bool(cut_at_stops)
-            if solver.has_functions:
-                potentials.refresh()
-        return energy
 
     @property
     def _most(self) -> int:
@@ -362,9 +360,7 @@ class RestStepper(Stepper):
     def _too_long(self, h: float) -> NumericalError:
         """Why a step is refused."""
         self.solver.changes.all()
-        qdd = self.solver.motion.qdd
-        slides = np.abs(np.delete(qdd, self._turning) if not isinstance(self._turning, slice) else qdd[:0])
-        farthest = h * float(slides.max(initial=0.0))
+        farthest = h * FAR * compiled(turn_of)(self.solver.mechanism, self.solver.motion.qdd, math.inf)
         if farthest > FAR:
             return NumericalError(
                 f"a step of pseudo-time {h:.3g} s^2 would slide a joint by {farthest:.1e} m, and {FAR:.0e} m is the "
@@ -375,54 +371,52 @@ class RestStepper(Stepper):
             f"that no joint turns by more than {self.max_turn:.3g} rad in one: take a smaller step"
         )
 
-    def _step_in_parts(self, h: float, part: Part) -> None:
-        """One step in parts, in none of which a joint turns by more than `max_turn`; one that fails is taken back."""
-        closures, before = self.solver.closures, self._snapshot()
-        try:
-            while not self._all_parts(h, part):
-                if closures is None or closures.rate < SLOWEST:
-                    raise self._too_long(h)
-                self._put_back(before)
-                closures.rate, part = closures.rate / 4.0, part._replace(known=False)
-        except BaseException:
-            self._put_back(before)
-            raise
-        if closures is not None:
-            closures.rate = min(1.0, 2.0 * closures.rate)
+    def _step_in_parts(
+        self,
+        h: float,
+        solve: Callable[[], object],
+        move: Callable[[float], None],
+        known: bool = False,
+        checks: bool = True,
+    ) -> int:
+        """One step, solved and moved by these, and cut as `engines.rest` cuts its own; one that fails is taken back."""
+        solver, qdd = self.solver, self.solver.motion.qdd
 
-    def _all_parts(self, h: float, part: Part) -> bool:
-        """The parts of a step; False where they are too many."""
-        solver, qdd, left, known, taken = self.solver, self.solver.motion.qdd, h, part.known, 0
-        for count in range(self._most):
-            if not known:
-                part.solve()
-            turn, slide = (left * float(np.abs(x).max(initial=0.0)) for x in (qdd[self._turning], qdd))
-            if not math.isfinite(slide):
-                raise solver.no_number()
-            cuts = 1 if self.is_called else math.ceil(left * self.parts / h - 1e-9)
-            if max(turn / self.max_turn, slide / FAR, cuts) + count > self._most:
-                return False
-            pieces = max(1, math.ceil(turn / self.max_turn - 1e-9), cuts)
-            known = part.checks and self._is_checked and 4.0 * h * pieces <= self._most * left
-            before, motion = self._snapshot() if known else [], qdd.copy()
-            part.move(left / pieces)
-            if known:
-                part.solve()
-                if self._brakes(motion):
-                    self._put_back(before)
-                    self.parts, self.calm, known = 2 * max(self.parts, round(h * pieces / left)), 0, False
-                    continue
-            if pieces == 1:
-                self.cuts += taken
-                return True
-            left, taken = left - left / pieces, taken + 1
-        return False
+        def go(course: Course) -> None:
+            first, left, count = self._snapshot(), h, 0
+            try:
+                while left > 0.0:
+                    if not course.known[0]:
+                        solve()
+                    turn, count = compiled(turn_of)(solver.mechanism, qdd, self.max_turn), count + 1
+                    part = next_part(course, left, turn, count)
+                    if course.code[0] != FINE:
+                        self._put_back(first)
+                        return
+                    course.known[0] = course.checks[0] and may_go_back(course, part)
+                    before, motion, answer = self._snapshot() if course.known[0] else [], qdd.copy(), 0
+                    move(part)
+                    if course.known[0]:
+                        solve()
+                        answer = self._brakes(motion) if is_moving(part, turn) else 0
+                    if answer == 1:
+                        shorten(course, part)
+                        self._put_back(before)
+                        course.known[0] = 0
+                    else:
+                        left = end_part(course, left, part, answer)
+                course.steps[0] -= 1
+            except BaseException:
+                self._put_back(first)
+                raise
+
+        return self._follow(1, h, go, known, checks and self._is_checked)
 
     def _move(self, h: float, on_region: bool = False) -> None:
         """Move all joints, or those of the region, by h qdd."""
-        self.course.begin(h, math.inf, 1, 1, 1, 0)
-        self.course.checks[0], self.course.known[0] = 0, not self.solver.engine.has_stops  # they act as in this part
-        self._march_once(on_region)
+        self._part.begin(h, math.inf, 1, 1, 1, 0)
+        self._part.checks[0], self._part.known[0] = 0, not self.solver.engine.has_stops  # they act as in this part
+        self._march(self._part, on_region)
 
     def _move_on_tree(self, h: float) -> None:
         """Move the joints that a bounded pass opens by h qdd."""
@@ -435,23 +429,20 @@ class RestStepper(Stepper):
             solver.inputs.potentials.refresh()
             solver.changes.all()
 
-    def _brakes(self, motion: FloatArray) -> bool:
-        """Whether forces now brake the motion that led here by more than they drove it."""
+    def _brakes(self, motion: FloatArray) -> int:
+        """1 where forces now brake the motion that led here by more than they drove it; -1 where they do not brake."""
         solver, qdd = self.solver, self.solver.motion.qdd
         along = float((qdd * motion).sum())  # no BLAS: its threads cost more
         if along >= 0.0 or not math.isfinite(along):
-            self.calm += 1
-            if self.calm >= CALM * self.parts and self.parts > 1:
-                self.parts, self.calm = self.parts // 2, 0
-            return False
-        self.calm, kept, closures = 0, qdd.copy(), solver.closures
+            return -1
+        kept, closures = qdd.copy(), solver.closures
         if closures is not None:  # what closes gaps of loops is no force
             rate, closures.rate = closures.rate, 0.0
             solver.solve_all_joints()
             closures.rate, solver.changes.closures = rate, True
         power = solver.engine.product(qdd, motion)
         qdd[:] = kept
-        return power < BRAKED * solver.engine.product(motion, motion)
+        return int(power < BRAKED * solver.engine.product(motion, motion))
 
     def _all_moved(self, step: int) -> None:
         """A full step took every joint along."""
