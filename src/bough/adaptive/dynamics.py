@@ -55,8 +55,8 @@ class Dynamics(Simulation):
         closures: Sequence[Closure] = (),
     ) -> None:
         super().__init__(model, without)
-        self.solver: MotionSolver = MotionSolver(self.inputs, error, method, every, most)
-        self.stepper: MotionStepper = MotionStepper(self.solver, max_turn, integrator)
+        self.solver: MotionSolver = MotionSolver(self.inputs, error, method, integrator, every, most)
+        self.stepper: MotionStepper = MotionStepper(self.solver, max_turn)
         self.solver.close(with_those_of(self.inputs.model, closures))
 
     @property

@@ -28,7 +28,7 @@ from bough.types import FloatArray, IntArray
 class Solver:
     """Finds joint accelerations for the present inputs: of all joints, or of those that are active."""
 
-    moves: bool  # whether there are velocities
+    integrator: str | None = None  # None where there are no velocities
     region: Any  # where active joints are, if there is a rule by which they are chosen
     _linkage: Callable[[], tuple[Mechanism, JointLaws]]
     _make_region: Callable[[], Any]
@@ -54,6 +54,11 @@ class Solver:
         self.cost, self.seconds = Cost(methods[-1]), math.nan  # of the last call, by step
         self.h = 1.0  # of a step
 
+    @property
+    def moves(self) -> bool:
+        """Whether there are velocities."""
+        return self.integrator is not None
+
     def set_step(self, h: float) -> None:
         """Steps of this size follow."""
         self.h = h
@@ -67,7 +72,7 @@ class Solver:
         self.closures = made
         i.forces.keep([] if made is None else made.bodies.tolist(), turning=self.moves)
         force = None if self.moves else i.shared.force
-        self.engine = Engine(self.mechanism, self.laws, self.motion, plan, moves=self.moves, force=force)
+        self.engine = Engine(self.mechanism, self.laws, self.motion, plan, integrator=self.integrator, force=force)
         self.region = self._make_region()
         self.changes.all()
         self.changes.given += 1
@@ -109,7 +114,7 @@ class Region:
         solver, closures = self.solver, self.solver.closures
         closing = None if closures is None else closures.closing
         own = solver.mechanism, solver.laws, solver.motion, closing
-        return ContractedLinkage(solver.assemble(), *own, moves=solver.moves)
+        return ContractedLinkage(solver.assemble(), *own, integrator=solver.integrator)
 
     @property
     def left(self) -> int:

@@ -38,10 +38,10 @@ class ContractedLinkage:
         state: JointState,
         closing: Closing | None,
         *,
-        moves: bool,
+        integrator: str | None,
     ) -> None:
         self.tree, self._whole, self.laws, self.state = tree, mechanism, laws, state
-        self.closing, self._moves = closing, moves
+        self.closing, self._integrator = closing, integrator
         nodes, bodies = len(tree.plan.left), len(tree.plan.parent)
         self._opened, self.piece = np.zeros(nodes, np.int8), np.full(bodies + 1, -1, np.int64)
         self.engine: Engine
@@ -84,9 +84,9 @@ class ContractedLinkage:
         loops: LoopRows | None = None
         if self.closing is not None:
             loops, self.which = self.closing.contracted(small, self.pieces, loads)
-        if not self._moves:
+        if self._integrator is None:
             laws.stops[0] = 0
-        self.engine = Engine(small, laws, self.state, loops, moves=self._moves)
+        self.engine = Engine(small, laws, self.state, loops, integrator=self._integrator)
         if self.engine.has_stops:
             self.engine.work.stop_torque[:] = laws.stop_torque
         self.loads, self._from, self._source = piece_loads(self.pieces.bearer, len(small.parent)), loads, None
@@ -98,7 +98,7 @@ class ContractedLinkage:
             self.contract(loads)
             return
         s, dofs = self.tree.springs, self.pieces.dofs
-        if self._moves:
+        if self._integrator is not None:
             np.take(self.laws.tau, dofs, out=self.engine.laws.tau)
         else:
             if self._source is not s:

@@ -16,9 +16,17 @@ import numpy as np
 from bough.adaptive.compiled import compiled, prepared
 from bough.adaptive.engines.layout import JointLaws, JointState, LinkageArrays, SweepWork, make_work
 from bough.adaptive.engines.loops import LoopRows, no_loops
-from bough.adaptive.engines.rest import Course, RestLinkage, make_trial, no_pieces, rest_march, rest_solve
+from bough.adaptive.engines.rest import (
+    Course,
+    RestLinkage,
+    make_course,
+    make_trial,
+    no_pieces,
+    no_trial,
+    rest_march,
+)
 from bough.adaptive.engines.steps import INTEGRATORS, rk4_stage
-from bough.adaptive.engines.stops import accelerations_now, apply_impulses, loop_forces, publish_stops
+from bough.adaptive.engines.stops import apply_impulses, loop_forces, publish_stops
 from bough.adaptive.engines.sweeps import (
     from_momenta,
     joint_energies,
@@ -31,7 +39,7 @@ from bough.adaptive.engines.sweeps import (
     world_poses,
 )
 from bough.adaptive.tree.contract import Loads, no_forces
-from bough.adaptive.tree.springs import Springs
+from bough.adaptive.tree.springs import Springs, no_springs
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
 
@@ -41,8 +49,8 @@ LONG = 1e9  # s: a step in which velocities are projected and gaps of loops stay
 class Engine:
     """Solutions and steps of one tree of rigid bodies, whose state is shared by all engines of a simulation.
 
-    `force` (N, 6) are forces on bodies in their frames, where others share them. `moves` says whether there may be
-    velocities; without, only friction and limits need their working space.
+    `force` (N, 6) are forces on bodies in their frames, where others share them. Without an
+    integrator there are no velocities, and only friction and limits need their working space.
     """
 
     def __init__(
@@ -52,13 +60,13 @@ class Engine:
         state: JointState,
         loops: LoopRows | None = None,
         *,
-        moves: bool = True,
+        integrator: str | None = "semi_implicit",
         force: FloatArray | None = None,
     ) -> None:
         self.mechanism, self.laws, self.state, self._force = mechanism, laws, state, force
         self.has_stops = bool(laws.stops[0])  # friction or limits
         self.has_loops = loops is not None and len(loops.loop) > 0
-        self._moves = moves or self.has_stops
+        self._integrator, self._moves = integrator or "semi_implicit", integrator is not None or self.has_stops
         # friction and stops go through the same sweeps as loops, whether there are any
         if loops is None and self.has_stops:
             loops = no_loops(len(mechanism.parent), len(mechanism.axis))
@@ -112,17 +120,27 @@ class Engine:
     def solve(self, loads: Loads, rate: float | None = None) -> None:
         """Accelerations at rest. With a rate, loops are held, and close that share of their gaps by h; their forces
         stay on their bodies. About 0.2 us a joint."""
-        self.load(loads)
-        compiled(rest_solve)(self._at_rest(loads, rate), 0.0)
+        self._solve(loads, rate, 0.0)
 
     def solve_with_stops(self, loads: Loads, h: float, rate: float) -> None:
         """Accelerations of a step of pseudo-time h from rest with friction and limits; `stop_torques` are what these
         exert."""
-        self.load(loads)
-        compiled(rest_solve)(self._at_rest(loads, rate, h), h)
+        self._solve(loads, rate, h)
         found, self.stop_torques = self.state.qdd.copy(), self.work.stop_torque.copy()
         self.solve(loads, rate)
         self.state.qdd[:] = found  # a locked joint has exactly its rate
+
+    def _solve(self, loads: Loads, rate: float | None, h: float) -> None:
+        """A march of no steps."""
+        self.load(loads)
+        self._course.begin(h, math.inf, 1, 0, 1, 0)
+        linkage = self._at_rest(loads, rate, h, no_springs(), (), loads, no_pieces(), no_trial())
+        compiled(rest_march)(linkage, self._course)
+
+    @cached_property
+    def _course(self) -> Course:
+        """Of no steps."""
+        return make_course()
 
     def has_limits_within(self, distance: float) -> bool:
         """Whether a joint is nearer to a limit than this, or beyond it."""
@@ -137,16 +155,15 @@ class Engine:
         k = np.flatnonzero(np.isfinite(e.lower) | np.isfinite(e.upper))
         return e.place[k], e.lower[k], e.upper[k]
 
-    def _at_rest(self, loads: Loads, rate: float | None, h: float = 0.0, *others: Any) -> RestLinkage:
+    def _at_rest(self, loads: Loads, rate: float | None, h: float, springs: Springs, *others: Any) -> RestLinkage:
         """All that kernels work on; with h friction and limits of a step of that size, else their torques if there are
-        any. Without springs, pieces and a trial where accelerations are all that is needed."""
+        any. The others are ties, the loads that they write, pieces and room to take a step back."""
         tau = self.laws.tau if self.stop_torques is None or h else self.laws.tau + self.stop_torques
-        springs, *rest = others or [()] * 5
         closes, stops = rate is not None and self.has_loops, h > 0.0 and self.has_stops
         self._share[0], self._share[1] = (0.0, 0.0) if rate is None else (rate * h, rate)
         laws: Any = (self.laws, self._still) if stops else ((), ())
         own = self.mechanism, self.state, tau, loads, self.work
-        return RestLinkage(*own, springs, self.loops if closes or stops else (), self._share, *laws, *rest)
+        return RestLinkage(*own, springs, self.loops if closes or stops else (), self._share, *laws, *others)
 
     def march_from_rest(
         self, course: Course, loads: Loads, springs: Springs, ties: Any, rate: float, of: Any = None
@@ -212,17 +229,18 @@ class Engine:
         """All that kernels work on, springs and dampers implicit in a step of h."""
         return LinkageArrays(*self.implicit(h), self.state, self.laws, loads, self.work, self.loops)
 
-    def march(self, loads: Loads, integrator: str, h: float, steps: int) -> int:
+    def march(self, loads: Loads, h: float, steps: int) -> int:
         """Take steps; returns how many are left before one that diverges."""
         if loads is not self._loaded:
             self.load(loads)
-        if self.fresh and integrator != "semi_implicit":
+        if self.fresh and self._integrator != "semi_implicit":
             self.accelerate(loads, h)
         self.fresh = False
         self._left[0] = steps
-        if self._march[1:] != (integrator, h):
-            linkage = self._in_motion(loads, 0.0 if integrator == "rk4" else h)
-            self._march = prepared(INTEGRATORS[integrator], linkage, h, self._left), integrator, h
+        if self._march[1:] != (h,):
+            lead = 0.0 if self._integrator == "rk4" else h
+            linkage = self._in_motion(loads, lead)
+            self._march = prepared(INTEGRATORS[self._integrator], linkage, h, lead, self._left), h
         self._march[0]()
         left = int(self._left[0])
         if left:
@@ -249,7 +267,12 @@ class Engine:
         """Accelerations here and now, with loops, and friction and limits as in a step of h; with `lead` springs and
         dampers are implicit in a step of that size."""
         self.load(loads)
-        compiled(accelerations_now)(self._in_motion(loads, lead), lead, h)
+        self._accelerate(self._in_motion(loads, lead), h, lead)
+
+    def _accelerate(self, linkage: LinkageArrays, h: float, lead: float) -> None:
+        """A march of no steps."""
+        self._left[0] = 0
+        compiled(INTEGRATORS[self._integrator])(linkage, h, lead, self._left)
 
     def accelerate_unchanged(self, loads: Loads, h: float, lead: float) -> None:
         """The same, with what friction and stops remember left as it was."""
@@ -264,7 +287,7 @@ class Engine:
             e = e._replace(tau=e.tau + e.stop_torque, stops=np.zeros(1, np.int8))
             m = m._replace(armature=m.armature + e.weld_armature)
         self.load(loads)
-        compiled(accelerations_now)(LinkageArrays(m, m, self.state, e, loads, self.work, ()), h, h)
+        self._accelerate(LinkageArrays(m, m, self.state, e, loads, self.work, ()), h, h)
 
     def publish_stops(self) -> None:
         """Let bound evaluations know what friction and stops do in the solution found last."""

@@ -91,6 +91,13 @@ def make_trial(m: Mechanism, nq: int, nv: int) -> Trial:
     return Trial(np.zeros(nq), np.zeros(nv), np.zeros(nq), np.zeros(nv), np.zeros(nv), a, b)
 
 
+@cache
+def no_trial() -> Trial:
+    """Where no step is taken."""
+    none, rows = np.zeros(0), np.zeros((0, 6))
+    return Trial(none, none, none, none, none, rows, rows)
+
+
 class Course(NamedTuple):
     """Steps to take, and what comes of them: arrays of one number."""
 

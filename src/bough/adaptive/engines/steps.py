@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bough.adaptive.engines.layout import JointState, LinkageArrays
-from bough.adaptive.engines.stops import apply_impulses, bend, hold_loops
+from bough.adaptive.engines.stops import accelerations_now, apply_impulses, bend, hold_loops
 from bough.adaptive.engines.sweeps import effort, from_momenta, move_joints, outward, solve, velocities, world_poses
 from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
@@ -30,8 +30,8 @@ FASTEST = 1e8
 
 
 @loop_kernel
-def rk4_part(x: LinkageArrays, h: float, stage: int) -> None:
-    """One stage of a step of fourth order, under forces that may be set before each."""
+def rk4_part(x: LinkageArrays, h: float, stage: int) -> int:
+    """One stage of a step of fourth order, under forces that may be set before each; the last returns as `end_step`."""
     m, s = x.m, x.s
     stages = Stages(s.q0, s.v0, s.q, s.v, s.qdd, s.u, s.stretch, s.move, s.gain)
     if stage == 0:
@@ -47,6 +47,7 @@ def rk4_part(x: LinkageArrays, h: float, stage: int) -> None:
         if len(x.lp.loop) > 0:
             hold_loops(x)
     go_runge_kutta(m, stage + 1, h, stages)
+    return end_step(x, h) if stage == 3 else -1
 
 
 @loop_kernel
@@ -156,27 +157,31 @@ def end_step(x: LinkageArrays, h: float) -> int:
 @loop_kernel
 def rk4_step(x: LinkageArrays, h: float) -> int:
     """One step of fourth order; returns as `end_step`."""
+    k = -1
     for stage in range(4):
-        rk4_part(x, h, stage)
-    return end_step(x, h)
+        k = rk4_part(x, h, stage)
+    return k
 
 
 @loop_kernel
 def rk4_stage(x: LinkageArrays, h: float, stage: int) -> Scalar:
     """One stage of one step of fourth order; returns 1 where the step diverges at its end."""
-    rk4_part(x, h, stage)
-    k = -1
-    if stage == 3:
-        k = end_step(x, h)
+    k = rk4_part(x, h, stage)
     x.w.u[0] = float(k)
     return float(k >= 0)
 
 
-def _march(step: Callable[[LinkageArrays, float], int]) -> Callable[[LinkageArrays, float, Rows], None]:
-    """Steps until one diverges: `left` (1,) counts them down, and w.u[0] is the degree of freedom that did, or -1."""
+def _march(step: Callable[[LinkageArrays, float], int]) -> Callable[[LinkageArrays, float, float, Rows], None]:
+    """Steps until one diverges: `left` (1,) counts them down, and w.u[0] is the degree of freedom that did, or -1.
+
+    With no steps left, accelerations here and now: what both share is compiled once.
+    """
 
     @loop_kernel
-    def march(x: LinkageArrays, h: float, left: Rows) -> None:
+    def march(x: LinkageArrays, h: float, lead: float, left: Rows) -> None:
+        if left[0] == 0:
+            accelerations_now(x, lead, h)
+            return
         k = -1
         while left[0] > 0 and k < 0:
             k = step(x, h)

@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.engines.layout import JointLaws, JointState
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.motion.evaluate import (
     H_SUM,
     K_SUM,
     SQUARE_A,
     SQUARE_V,
-    Evaluation,
+    MovingTree,
     build,
+    climb,
     close_node,
-    evaluate,
+    descend,
     is_active,
     is_solid,
     joint_pull,
@@ -30,13 +30,11 @@ from bough.adaptive.motion.evaluate import (
 )
 from bough.adaptive.tree.algebra import hand_down, put_acceleration, share_out
 from bough.adaptive.tree.blocks import ZERO6, full_six, joint_terms, six
-from bough.adaptive.tree.contract import Loads
-from bough.adaptive.tree.front import DONE, Front, get_pair, put_pair
-from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, Blueprint, State, far_pose, near_body
+from bough.adaptive.tree.front import DONE, get_pair, put_pair
+from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, far_pose, near_body
 from bough.adaptive.tree.rigid import cluster_inertia, gap_of, is_ground, released_square, rigid_solve
 from bough.compile.kernel import loop_kernel
 from bough.dynamics.newton_euler import squares
-from bough.joints import Mechanism
 from bough.spatial import add6, cross, dot6, get6, join, motion_out, put6, rigid_times, sub6
 from bough.types import Force, Motion, Rows, Scalar
 
@@ -75,30 +73,27 @@ def make_choice(nodes: int) -> Choice:
 
 
 @loop_kernel
-def _note_closed(
-    m: Mechanism, plan: Blueprint, st: State, x: Choice, code: int, square: Scalar, k: Force, h: Force
-) -> None:
+def _note_closed(t: MovingTree, x: Choice, code: int, square: Scalar, k: Force, h: Force) -> None:
     """Note a cluster that will be closed; a and v of its bodies sum up to k and h."""
     at = x.count[FRONT]
     x.count[FRONT] = at + 1
     x.code[at], x.square[at] = code, square
     put6(x.a, at, ZERO6)
     put6(x.momentum, at, h)
-    if not is_ground(plan, code):
-        I = cluster_inertia(m, plan, st, code)
+    if not is_ground(t.plan, code):
+        I = cluster_inertia(t.m, t.plan, t.st, code)
         v, a = rigid_solve(I, h), rigid_solve(I, k)
         put6(x.a, at, add6(a, join(ZERO3, cross((v[0], v[1], v[2]), (v[3], v[4], v[5])))))
 
 
 @loop_kernel
-def _open_forces(
-    m: Mechanism, plan: Blueprint, st: State, s: JointState, n: int, y: Evaluation, v: Motion, f1: Force, f2: Force
-) -> tuple[Force, Force, Force, Force]:
+def _open_forces(t: MovingTree, n: int, v: Motion, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """Forces on the children of a closed cluster that moves with v, all joints released; y.Q are its torques."""
+    m, plan, st = t.m, t.plan, t.st
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     beta = gap_of(m, plan, st, n, squares((v[0], v[1], v[2])), 1.0)
-    gamma, _, _ = joint_terms(plan, st, n, beta, y.Q, 0, 1.0)
-    put_acceleration(m, plan, st, n, f1, f2, s.move)
+    gamma, _, _ = joint_terms(plan, st, n, beta, t.y.Q, 0, 1.0)
+    put_acceleration(m, plan, st, n, f1, f2, t.s.move)
     f = add6(gamma, full_six(r, T1, f1))
     if plan.handles[n] == 2:
         f = sub6(f, full_six(r, T2, f2))
@@ -106,18 +101,9 @@ def _open_forces(
 
 
 @loop_kernel
-def choose(
-    m: Mechanism,
-    plan: Blueprint,
-    st: State,
-    fr: Front,
-    e: JointLaws,
-    s: JointState,
-    y: Evaluation,
-    rule: Rule,
-    x: Choice,
-) -> Scalar:
+def choose(t: MovingTree, rule: Rule, x: Choice) -> Scalar:
     """Fill x; returns 0 where more clusters than the rule allows would be open."""
+    m, plan, st, fr, y = t.m, t.plan, t.st, t.fr, t.y
     x.count[:] = 0
     x.size[0] = 0.0
     top, root = 1, len(plan.left) - 1
@@ -133,7 +119,7 @@ def choose(
             if rule.by_joint == 1:
                 A, V = y.joint[code, 0], y.joint[code, 1]
             if fr.forced[code] == 0 and A / rule.a + V / rule.v <= rule.closes:
-                _note_closed(m, plan, st, x, code, r[SQUARE_A], six(r, K_SUM), six(r, H_SUM))
+                _note_closed(t, x, code, r[SQUARE_A], six(r, K_SUM), six(r, H_SUM))
                 x.count[CLOSED] += 1
                 continue
             a1, a2, b1, b2 = hand_down(plan, st, code, f1, f2)
@@ -147,10 +133,10 @@ def choose(
                 more = y.joint[code, 0]
             if code < 0 or (more <= rule.opens and fr.forced[code] == 0):
                 k, h = rigid_sums(m, plan, st, code, v, f1, f2)
-                _note_closed(m, plan, st, x, code, E, k, h)
+                _note_closed(t, x, code, E, k, h)
                 continue
-            joint_pull(m, plan, e, s, plan.body[code], y)
-            a1, a2, b1, b2 = _open_forces(m, plan, st, s, code, y, v, f1, f2)
+            joint_pull(t, code)
+            a1, a2, b1, b2 = _open_forces(t, code, v, f1, f2)
             x.count[FRESH] += 1
         x.node[x.count[OPEN]] = code
         x.count[OPEN] += 1
@@ -173,10 +159,9 @@ def choose(
 
 
 @loop_kernel
-def settle(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s: JointState, y: Evaluation, x: Choice
-) -> None:
+def settle(t: MovingTree, x: Choice) -> None:
     """Make the choice: joints that close stand still, closed nodes get their records, and the front is the new one."""
+    plan, fr, y = t.plan, t.fr, t.y
     for k in range(x.count[OPEN]):
         y.active[x.node[k]] = 2
     for k in range(fr.count[DONE] - 1, -1, -1):
@@ -186,8 +171,8 @@ def settle(
             b = plan.body[n]
             if b >= 0:
                 for j in range(plan.dof[b], plan.dof[b + 1]):
-                    s.v[m.v_index[j]] = 0.0
-            close_node(m, plan, st, e, s, n, y)
+                    t.s.v[t.m.v_index[j]] = 0.0
+            close_node(t, n)
     for k in range(x.count[OPEN]):
         y.active[x.node[k]] = 1
         fr.done[k] = x.node[k]
@@ -195,32 +180,31 @@ def settle(
 
 
 @loop_kernel
-def momenta(plan: Blueprint, y: Evaluation, x: Choice) -> None:
+def momenta(t: MovingTree, x: Choice) -> None:
     """y.momentum (P, 6): the momenta of the pieces of the contracted tree."""
+    y = t.y
     y.momentum[:, :] = 0.0
     for k in range(x.count[FRONT]):
-        code = x.code[k]
-        at = y.piece[near_body(plan, code)]
+        at = y.piece[near_body(t.plan, x.code[k])]
         if at >= 0:
             put6(y.momentum, at, add6(get6(y.momentum, at), get6(x.momentum, k)))
 
 
 @loop_kernel
-def lost(m: Mechanism, plan: Blueprint, st: State, s: JointState, y: Evaluation, x: Choice) -> Scalar:
+def lost(t: MovingTree, x: Choice) -> Scalar:
     """Delta = sum_i |a_i(whole) - a_i(locked)|^2 in I_i, with the accelerations of the pieces in y.velocity.
 
     Within a rigid cluster the two parts, beyond its own rigid motion and of that motion, are orthogonal. Rotors of
     active joints count, too.
     """
-    total = 0.0
+    m, plan, s, total = t.m, t.plan, t.s, 0.0
     for k in range(x.count[FRONT]):
         code = x.code[k]
         total += x.square[k]
-        at = y.piece[near_body(plan, code)]
+        at = t.y.piece[near_body(plan, code)]
         if at >= 0:
-            d = sub6(get6(x.a, k), get6(y.velocity, at))
-            f = rigid_times(cluster_inertia(m, plan, st, code), d)
-            total += dot6(d, f)
+            d = sub6(get6(x.a, k), get6(t.y.velocity, at))
+            total += dot6(d, rigid_times(cluster_inertia(m, plan, t.st, code), d))
     for j in range(x.count[OPEN]):
         b = plan.body[x.node[j]]
         if b >= 0:
@@ -237,35 +221,22 @@ BUILD, EVALUATE, CHOOSE, SETTLE, MOMENTA, LOST = range(6)
 
 
 @loop_kernel
-def attend(
-    m: Mechanism,
-    plan: Blueprint,
-    st: State,
-    fr: Front,
-    loads: Loads,
-    e: JointLaws,
-    s: JointState,
-    y: Evaluation,
-    x: Choice,
-    rule: Rule,
-    touched: Rows,
-    what: int,
-) -> Scalar:
+def attend(t: MovingTree, x: Choice, rule: Rule, touched: Rows, what: int) -> Scalar:
     """BUILD: all records. EVALUATE: what active nodes do, then CHOOSE: the next region. SETTLE: make it so. MOMENTA: of
     its pieces, into y.momentum. LOST: Delta."""
     if what == BUILD:
-        build(m, plan, st, fr, loads, e, s, y)
-    elif what == EVALUATE:
-        evaluate(m, plan, st, fr, loads, touched, e, s, y)
-        return choose(m, plan, st, fr, e, s, y, rule, x)
-    elif what == CHOOSE:
-        return choose(m, plan, st, fr, e, s, y, rule, x)
+        build(t)
     elif what == SETTLE:
-        settle(m, plan, st, fr, e, s, y, x)
+        settle(t, x)
     elif what == MOMENTA:
-        momenta(plan, y, x)
+        momenta(t, x)
     elif what == LOST:
-        return lost(m, plan, st, s, y, x)
+        return lost(t, x)
+    else:
+        if what == EVALUATE:
+            climb(t, touched)
+            descend(t)
+        return choose(t, rule, x)
     return 0.0
 
 

@@ -21,7 +21,7 @@ from bough.adaptive.engines.layout import JointLaws, JointState
 from bough.adaptive.tree.algebra import WELDED, hand_down, matrices, put_acceleration
 from bough.adaptive.tree.blocks import ZERO6, joint_terms, put_six, six
 from bough.adaptive.tree.contract import Loads
-from bough.adaptive.tree.front import DONE, LOADED, MOVED, Front, get_pair, put_pair
+from bough.adaptive.tree.front import DONE, Front, get_pair, put_pair
 from bough.adaptive.tree.layout import (
     GAMMA,
     IDENTITY,
@@ -106,6 +106,19 @@ def make_evaluation(nodes: int, depth: int, piece: IntArray) -> Evaluation:
     return Evaluation._make([*active, piece, *pieces, np.zeros(6), *make_columns(), *stack, *rest])
 
 
+class MovingTree(NamedTuple):
+    """The assembly tree of a moving linkage, with all that an evaluation needs."""
+
+    m: Mechanism  # with the armature of implicit steps and of welded joints
+    plan: Blueprint
+    st: State
+    fr: Front  # whose opened nodes are the active ones
+    loads: Loads
+    e: JointLaws
+    s: JointState
+    y: Evaluation
+
+
 @kernel
 def is_active(y: Evaluation, code: int) -> bool:
     return code >= 0 and y.active[code] == 1
@@ -131,8 +144,9 @@ def products(plan: Blueprint, y: Evaluation, code: int) -> Symmetric:
 
 
 @kernel
-def joint_pull(m: Mechanism, plan: Blueprint, e: JointLaws, s: JointState, b: int, y: Evaluation) -> None:
-    """y.Q: torques, springs, dampers, and friction or stops as they were, of the joint of body b."""
+def joint_pull(t: MovingTree, n: int) -> None:
+    """y.Q: torques, springs, dampers, and friction or stops as they were, of the joint of node n."""
+    m, plan, e, s, y, b = t.m, t.plan, t.e, t.s, t.y, t.plan.body[n]
     if b < 0:
         return
     for i in range(plan.first[b], plan.last[b] + 1):
@@ -200,14 +214,15 @@ def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Evaluation, code: int
 
 
 @loop_kernel
-def instant(m: Mechanism, plan: Blueprint, st: State, s: JointState, n: int, y: Evaluation) -> None:
+def instant(t: MovingTree, n: int) -> None:
     """b, gamma and R of an active node with its true velocities; y.Q are the torques of its joint."""
+    m, plan, st, y = t.m, t.plan, t.st, t.y
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
     A, B = plan.left[n], plan.right[n]
     R, p = placement(plan, st, b)
     beta = sub6(motion_out(R, p, _bias_now(m, plan, st, y, A, True)), _bias_now(m, plan, st, y, B, False))
     if b >= 0:
-        beta = add6(beta, _drift(m, plan, st, s, b, _far_turn(plan, st, y, n)))
+        beta = add6(beta, _drift(m, plan, st, t.s, b, _far_turn(plan, st, y, n)))
     gamma, e1, e2 = joint_terms(plan, st, n, beta, y.Q, 0, 1.0)
     near = sub6(_bias_now(m, plan, st, y, A, False), e1)
     far = add6(_bias_now(m, plan, st, y, B, True), e2)
@@ -218,12 +233,12 @@ def instant(m: Mechanism, plan: Blueprint, st: State, s: JointState, n: int, y: 
 
 
 @loop_kernel
-def close_node(m: Mechanism, plan: Blueprint, st: State, e: JointLaws, s: JointState, n: int, y: Evaluation) -> None:
+def close_node(t: MovingTree, n: int) -> None:
     """Columns of a node whose matrices are known, and whose joints stand still."""
+    m, plan, st, y, b = t.m, t.plan, t.st, t.y, t.plan.body[n]
     join_inertia(m, plan, st, n)
-    joint_pull(m, plan, e, s, plan.body[n], y)
+    joint_pull(t, n)
     columns(m, plan, st, n, y.Q, y)
-    b = plan.body[n]
     y.solid[n] = 1 if is_solid(y, plan.left[n]) and is_solid(y, plan.right[n]) else 0
     if b >= 0:
         for k in range(plan.dof[b], plan.dof[b + 1]):
@@ -232,52 +247,46 @@ def close_node(m: Mechanism, plan: Blueprint, st: State, e: JointLaws, s: JointS
 
 
 @loop_kernel
-def build(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: JointLaws, s: JointState, y: Evaluation
-) -> None:
-    """Records of all closed nodes from q. O(n)."""
-    place_all(m, plan, st)
-    for k in range(len(loads.body)):
-        mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
-    for k in range(visit_marked(plan, st, fr, loads)):
-        fr.tier[fr.order[k]] = 0
-    for n in range(len(plan.left)):
-        if y.active[n] == 0:
-            matrices(m, plan, st, n)
-            close_node(m, plan, st, e, s, n, y)
+def renew(t: MovingTree, n: int, anew: bool) -> None:
+    """The record of a node: active, with its true velocities; closed, and with other matrices perhaps (`anew`)."""
+    m, plan, st, active = t.m, t.plan, t.st, is_active(t.y, n)
+    if active or anew:
+        matrices(m, plan, st, n)
+    if active:
+        join_inertia(m, plan, st, n)
+        join_force(plan, st, n)
+        joint_pull(t, n)
+        instant(t, n)
+    else:
+        close_node(t, n)
 
 
 @loop_kernel
-def climb(
-    m: Mechanism,
-    plan: Blueprint,
-    st: State,
-    fr: Front,
-    loads: Loads,
-    touched: Rows,
-    e: JointLaws,
-    s: JointState,
-    y: Evaluation,
-) -> None:
+def build(t: MovingTree) -> None:
+    """Records of all closed nodes from q. O(n)."""
+    plan, fr = t.plan, t.fr
+    place_all(t.m, plan, t.st)
+    for k in range(len(t.loads.body)):
+        mark(plan, fr, plan.leaf_up[plan.host[t.loads.body[k]]])
+    for k in range(visit_marked(plan, t.st, fr, t.loads)):
+        fr.tier[fr.order[k]] = 0
+    for n in range(len(plan.left)):
+        if not is_active(t.y, n):
+            renew(t, n, True)
+
+
+@loop_kernel
+def climb(t: MovingTree, touched: Rows) -> None:
     """Bring active nodes up to date, and closed ones below which forces or torques are others; `touched` are nodes."""
-    follow(m, plan, st, fr)
-    mark_loads(plan, fr, loads)
+    plan, fr = t.plan, t.fr
+    follow(t.m, plan, t.st, fr)
+    mark_loads(plan, fr, t.loads)
     for k in range(len(touched)):
         mark(plan, fr, touched[k])
-    count = visit_marked(plan, st, fr, loads)
+    count = visit_marked(plan, t.st, fr, t.loads)
     for k in range(count - 1, -1, -1):
-        n = fr.order[k]
-        if fr.tier[n] % LOADED == MOVED:
-            matrices(m, plan, st, n)
-            join_inertia(m, plan, st, n)
-            join_force(plan, st, n)
-            joint_pull(m, plan, e, s, plan.body[n], y)
-            instant(m, plan, st, s, n, y)
-        else:
-            if e.stops[0] == 1:  # joints may be welded that were not
-                matrices(m, plan, st, n)
-            close_node(m, plan, st, e, s, n, y)
-        fr.tier[n] = 0
+        renew(t, fr.order[k], t.e.stops[0] == 1)  # joints may be welded that were not
+        fr.tier[fr.order[k]] = 0
 
 
 @loop_kernel
@@ -348,11 +357,9 @@ def rigid_sums(
 
 
 @loop_kernel
-def _add_closed(
-    m: Mechanism, plan: Blueprint, st: State, y: Evaluation, n: int, code: int, f1: Force, f2: Force
-) -> None:
+def _add_closed(t: MovingTree, n: int, code: int, f1: Force, f2: Force) -> None:
     """Sums of a closed child of node n under forces on its handles."""
-    E = 0.0
+    m, plan, st, y, E = t.m, t.plan, t.st, t.y, 0.0
     if not is_solid(y, code):
         E, _ = released_square(m, plan, st, code, products(plan, y, code), f1, f2)
     if is_ground(plan, code):
@@ -364,8 +371,9 @@ def _add_closed(
 
 
 @loop_kernel
-def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s: JointState, y: Evaluation) -> None:
+def descend(t: MovingTree) -> None:
     """Forces of the whole linkage on active nodes and closed children, and the sums of both."""
+    m, plan, st, fr, y = t.m, t.plan, t.st, t.fr, t.y
     root, top = len(plan.left) - 1, 0
     if y.active[root] == 1:
         y.stack[0] = root
@@ -374,7 +382,7 @@ def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s
     while top > 0:
         top -= 1
         n, (f1, f2) = y.stack[top], get_pair(y.force, top)
-        _begin_sums(m, plan, st, e, s, n, f1, f2)
+        _begin_sums(t, n, f1, f2)
         a1, a2, b1, b2 = hand_down(plan, st, n, f1, f2)
         for side in range(2):
             code, g1, g2 = (plan.left[n], a1, a2) if side == 1 else (plan.right[n], b1, b2)
@@ -383,7 +391,7 @@ def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s
                 put_pair(y.force, top, g1, g2)
                 top += 1
             else:
-                _add_closed(m, plan, st, y, n, code, g1, g2)
+                _add_closed(t, n, code, g1, g2)
     for j in range(fr.count[DONE] - 1, -1, -1):
         n = fr.done[j]
         r = st.record[plan.offset[n] : plan.offset[n + 1]]
@@ -397,10 +405,9 @@ def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: JointLaws, s
 
 
 @loop_kernel
-def _begin_sums(
-    m: Mechanism, plan: Blueprint, st: State, e: JointLaws, s: JointState, n: int, f1: Force, f2: Force
-) -> None:
+def _begin_sums(t: MovingTree, n: int, f1: Force, f2: Force) -> None:
     """Sums of node n with nothing but the rotors of its joint; their accelerations go into s.move."""
+    m, plan, st, s = t.m, t.plan, t.st, t.s
     r, b = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n]
     put_six(r, K_SUM, ZERO6)
     put_six(r, H_SUM, ZERO6)
@@ -410,21 +417,4 @@ def _begin_sums(
     put_acceleration(m, plan, st, n, f1, f2, s.move)
     for k in range(plan.dof[b], plan.dof[b + 1]):
         r[TOTAL_A] += m.armature[k] * s.move[m.v_index[k]] ** 2
-        r[TOTAL_V] += e.rotor[k] * s.v[m.v_index[k]] ** 2
-
-
-@loop_kernel
-def evaluate(
-    m: Mechanism,
-    plan: Blueprint,
-    st: State,
-    fr: Front,
-    loads: Loads,
-    touched: Rows,
-    e: JointLaws,
-    s: JointState,
-    y: Evaluation,
-) -> None:
-    """Everything about the active nodes, which are `fr.done`, as the linkage is now."""
-    climb(m, plan, st, fr, loads, touched, e, s, y)
-    descend(m, plan, st, fr, e, s, y)
+        r[TOTAL_V] += t.e.rotor[k] * s.v[m.v_index[k]] ** 2

@@ -36,7 +36,7 @@ from bough.adaptive.motion.choose import (
     make_choice,
     make_rule,
 )
-from bough.adaptive.motion.evaluate import Evaluation, joint_sums, make_evaluation
+from bough.adaptive.motion.evaluate import Evaluation, MovingTree, joint_sums, make_evaluation
 from bough.adaptive.solver import Region
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import TreeEngine
@@ -239,10 +239,9 @@ class EvaluatedRegion(Region):
 
     def _attend(self, what: int, loads: Loads, rule: Rule = NO_RULE, touched: IntArray = NOTHING) -> float:
         """Have something done with the tree; see `attend`."""
-        tree = self.tree
-        whole = tree.mechanism, tree.plan, tree.state, tree.front
-        own = self.solver.laws, self.solver.motion, self.evaluation, self.choice
-        return float(compiled(attend)(*whole, loads, *own, rule, touched, what))
+        tree, solver = self.tree, self.solver
+        whole = tree.mechanism, tree.plan, tree.state, tree.front, loads, solver.laws, solver.motion, self.evaluation
+        return float(compiled(attend)(MovingTree(*whole), self.choice, rule, touched, what))
 
     # How it is chosen
 

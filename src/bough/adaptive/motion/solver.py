@@ -11,12 +11,13 @@ import numpy as np
 
 from bough.adaptive.cost import motion_cost
 from bough.adaptive.engines.layout import JointLaws, make_laws
+from bough.adaptive.engines.steps import INTEGRATORS
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration, check_measure
 from bough.adaptive.motion.region import INSTANT, EvaluatedRegion
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
-from bough.errors import SettingError
+from bough.errors import SettingError, unknown_option
 from bough.joints import Mechanism
 from bough.types import BoolArray, FloatArray, IntArray
 
@@ -33,12 +34,20 @@ def check_motion(error: ErrorMeasure) -> None:
 class MotionSolver(Solver):
     """Accelerations of a moving linkage; options as in `Dynamics`."""
 
-    moves = True
     region: EvaluatedRegion
 
     def __init__(
-        self, inputs: Inputs, error: ErrorMeasure | None, method: str, every: int | None, most: int | None
+        self,
+        inputs: Inputs,
+        error: ErrorMeasure | None,
+        method: str,
+        integrator: str,
+        every: int | None,
+        most: int | None,
     ) -> None:
+        if integrator not in INTEGRATORS:
+            raise unknown_option(f"there is no integrator {integrator!r}", integrator, INTEGRATORS)
+        self.integrator = integrator
         measure = body_acceleration(0.0) if error is None else error
         check_motion(measure)
         if most is not None and not (isinstance(most, Integral) and most >= 1):
@@ -129,7 +138,7 @@ class MotionSolver(Solver):
     @property
     def options(self) -> dict[str, Any]:
         """Options of `Dynamics` with which another solver solves alike."""
-        return {"method": self.method, "every": self._every, "most": self._most}
+        return {"method": self.method, "integrator": self.integrator, "every": self._every, "most": self._most}
 
     def state(self) -> dict[str, Any]:
         """What it remembers beyond its inputs."""

@@ -10,12 +10,11 @@ import numpy as np
 
 from bough.adaptive.engines.engine import Engine
 from bough.adaptive.engines.rest import MAX_PARTS
-from bough.adaptive.engines.steps import INTEGRATORS
 from bough.adaptive.motion.solver import MotionSolver
 from bough.adaptive.solver import Stepper
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.contract import Loads
-from bough.errors import NumericalError, SettingError, unknown_option
+from bough.errors import NumericalError, SettingError
 
 FULL, ADAPTIVE = Cost("full"), Cost("adaptive")
 OPEN = 1e-3  # m or rad by which loops may be open where a motion begins
@@ -26,11 +25,8 @@ class MotionStepper(Stepper):
 
     solver: MotionSolver
 
-    def __init__(self, solver: MotionSolver, max_turn: float | None, integrator: str) -> None:
+    def __init__(self, solver: MotionSolver, max_turn: float | None) -> None:
         super().__init__(solver, max_turn)
-        if integrator not in INTEGRATORS:
-            raise unknown_option(f"there is no integrator {integrator!r}", integrator, INTEGRATORS)
-        self.integrator = integrator
         self.load: Callable[[], object] | None = None  # sets forces at the later stages of a step of fourth order
         self.is_checked = False  # whether loops are closed, and velocities keep them so
 
@@ -59,7 +55,7 @@ class MotionStepper(Stepper):
         solver, region = self.solver, self.solver.region
         if not self.is_checked:
             self._check_loops()
-        lead, is_exact = 0.0 if self.integrator == "rk4" else h, solver.is_exact
+        lead, is_exact = 0.0 if solver.integrator == "rk4" else h, solver.is_exact
         if is_exact or not region.ready(lead, keep=self.load is not None):
             engine, loads, n = solver.engine, solver.inputs.forces.loads(), most
             if not is_exact:
@@ -107,9 +103,9 @@ class MotionStepper(Stepper):
             fastest = float(np.abs(self.solver.motion.v[m.v_index[m.axis <= 2]]).max(initial=0.0))
             parts = max(1, math.ceil(min(h * fastest / self.max_turn, MAX_PARTS) - 1e-9))
             self.cuts += (parts - 1) * n
-        if self.load is not None and self.integrator == "rk4":
+        if self.load is not None and self.solver.integrator == "rk4":
             return 0 if self._stages(h / parts, parts, self.load) else 1
-        left = engine.march(loads, self.integrator, h / parts, n * parts)
+        left = engine.march(loads, h / parts, n * parts)
         return -(-left // parts)
 
     def _stages(self, h: float, parts: int, load: Callable[[], object]) -> bool:
@@ -142,7 +138,7 @@ class MotionStepper(Stepper):
 
     def state(self) -> dict[str, Any]:
         """What it remembers, for a checkpoint."""
-        options = {"max_turn": self.max_turn, "integrator": self.integrator}
+        options = {"max_turn": self.max_turn}
         return super().state() | {"options": options, "is_checked": self.is_checked}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -77,7 +77,6 @@ def clamped(tree: TreeEngine, error: ErrorMeasure) -> ErrorMeasure:
 class RestSolver(Solver):
     """Accelerations of a linkage at rest, within the error, found when they are asked for; see `QuasiStatics`."""
 
-    moves = False
     region: BoundedRegion | None
 
     def __init__(

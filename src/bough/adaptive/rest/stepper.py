@@ -331,9 +331,9 @@ class RestStepper(Stepper):
     def _march(self, course: Course, on_region: bool = False) -> None:
         """Take the steps of a course in compiled code, and note who has moved."""
         solver, springs, n = self.solver, self.springs, int(course.steps[0])
-        if on_region:
-            assert solver.region is not None
-            energy = solver.region.march(course, () if springs is None else springs.ties(solver.region.linkage))
+        region = solver.region if on_region else None
+        if region is not None:
+            energy = region.march(course, () if springs is None else springs.ties(region.linkage))
         else:
             loads, ties = solver.ready_engine(), () if springs is None else springs.ties(None)
             solver.engine.stop_torques, potentials = None, solver.inputs.potentials
@@ -346,8 +346,8 @@ class RestStepper(Stepper):
                 solver.changes.solution = not course.checks[0] or bool(cut_at_stops) or course.code[0] != FINE
         if solver.has_functions:
             solver.inputs.potentials.refresh()
-            if on_region:
-                solver.region.linkage.reload(solver.inputs.forces.loads())
+            if region is not None:
+                region.linkage.reload(solver.inputs.forces.loads())
         if springs is not None:
             springs.note(energy)
             solver.changes.many_forces(springs.bodies)

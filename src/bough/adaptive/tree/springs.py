@@ -6,6 +6,7 @@ A step moves q by h qdd. With the force at its end, -V'(q + h qdd) = -V' - h V''
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,13 @@ class Springs(NamedTuple):
     neutral: FloatArray  # (nq,)
     x: FloatArray  # (nv,) where joints are: the tangent vector from neutral
     h: FloatArray  # (1,) of a step
+
+
+@cache
+def no_springs() -> Springs:
+    """Of no joint."""
+    ints, none = np.zeros(0, np.int64), np.zeros(0)
+    return Springs(ints, ints, ints, np.zeros((0, 4)), none, none, none, none, none, none, none)
 
 
 @loop_kernel
