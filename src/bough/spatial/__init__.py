@@ -24,12 +24,14 @@ from bough.spatial.articulated_inertia import (
     x_articulated_in,
     z_articulated_in,
 )
-from bough.spatial.blocks import symmetric_times
+from bough.spatial.blocks import adjugate, symmetric_times
 from bough.spatial.rigid_inertia import (
+    about_centre,
     rigid_add,
     rigid_column,
     rigid_in,
     rigid_scale,
+    rigid_solve,
     rigid_times,
     x_rigid_in,
     z_rigid_in,
@@ -80,8 +82,10 @@ from bough.spatial.vectors import (
 )
 
 __all__ = [
+    "about_centre",
     "add3",
     "add6",
+    "adjugate",
     "angular",
     "articulated",
     "articulated_add",
@@ -124,6 +128,7 @@ __all__ = [
     "rigid_column",
     "rigid_in",
     "rigid_scale",
+    "rigid_solve",
     "rigid_times",
     "rotate",
     "rotate_back",

@@ -72,6 +72,14 @@ def symmetric_times(S: Symmetric, a: Vector) -> Vector:
 
 
 @kernel
+def adjugate(S: Symmetric) -> tuple[Symmetric, Scalar]:
+    """(adjugate, determinant): S^-1 is their quotient. 15m + 8a."""
+    xx, yy, zz, xy, xz, yz = S
+    A, B, C = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    return (A, xx * zz - xz * xz, xx * yy - xy * xy, B, C, xy * xz - xx * yz), xx * A + xy * B + xz * C
+
+
+@kernel
 def outer_symmetric(a: Vector, b: Vector) -> Symmetric:
     """The entries of a b' that a symmetric block keeps. 6m."""
     return (a[0] * b[0], a[1] * b[1], a[2] * b[2], a[0] * b[1], a[0] * b[2], a[1] * b[2])

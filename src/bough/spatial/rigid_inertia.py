@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bough.compile.kernel import kernel
 from bough.spatial.blocks import (
+    adjugate,
     cycle_symmetric,
     full,
     symmetric_times,
@@ -14,7 +15,7 @@ from bough.spatial.blocks import (
 )
 from bough.spatial.screws import add6, angular, join, linear
 from bough.spatial.vectors import add3, cross, rotate, scale3, sub3, z_turn_in
-from bough.types import Force, Motion, RigidInertia, Rotation, Scalar, Vector
+from bough.types import Force, Motion, RigidInertia, Rotation, Scalar, Symmetric, Vector
 
 
 @kernel
@@ -22,6 +23,34 @@ def rigid_times(I: RigidInertia, v: Motion) -> Force:
     """The momentum of a rigid inertia moving with v."""
     w, l, h = angular(v), linear(v), (I[6], I[7], I[8])
     return join(add3(symmetric_times(I, w), cross(h, l)), sub3(scale3(I[9], l), cross(h, w)))
+
+
+@kernel
+def about_centre(I: RigidInertia) -> tuple[Symmetric, Vector]:
+    """(J_c, c): the rotational inertia about the centre of mass, and that centre."""
+    x, y, z = I[6] / I[9], I[7] / I[9], I[8] / I[9]
+    hx, hy, hz = I[6], I[7], I[8]
+    J = (
+        I[0] - hy * y - hz * z,
+        I[1] - hx * x - hz * z,
+        I[2] - hx * x - hy * y,
+        I[3] + hx * y,
+        I[4] + hx * z,
+        I[5] + hy * z,
+    )
+    return J, (x, y, z)
+
+
+@kernel
+def rigid_solve(I: RigidInertia, f: Force) -> Motion:
+    """I^-1 f: about the centre of mass force and moment do not meet."""
+    J, c = about_centre(I)
+    adj, det = adjugate(J)
+    push = linear(f)
+    x = symmetric_times(adj, sub3(angular(f), cross(c, push)))
+    w = (x[0] / det, x[1] / det, x[2] / det)
+    l = cross(c, w)
+    return join(w, (push[0] / I[9] + l[0], push[1] / I[9] + l[1], push[2] / I[9] + l[2]))
 
 
 @kernel

@@ -7,7 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from bough.adaptive.tree import rigid
-from bough.spatial import add6, rigid_add, rigid_in, sub6
+from bough.dynamics.coriolis import cross_force
+from bough.spatial import add6, rigid_add, rigid_in, rigid_solve, rigid_times, sub6
 
 pytestmark = pytest.mark.interpreted
 
@@ -76,7 +77,7 @@ def test_a_rigid_cluster_is_one_body(seed):
     I, F = chain.record()
     dense = sum(X.T @ J @ X for X, J in zip(chain.X, chain.I, strict=True))
     f = chain.rng.normal(size=6)
-    np.testing.assert_allclose(rigid.rigid_solve(I, tuple(f)), np.linalg.solve(dense, f), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(rigid_solve(I, tuple(f)), np.linalg.solve(dense, f), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(F, sum(X.T @ g for X, g in zip(chain.X, chain.F, strict=True)), atol=1e-12)
 
 
@@ -88,7 +89,7 @@ def test_every_body_of_a_moving_cluster_obeys_newton(seed):
     f = rigid.handle_force(tuple(f1), tuple(f2), *chain.pose())
     np.testing.assert_allclose(f, f1 + chain.X[-1].T @ f2, atol=1e-12)
     I_C, F_C = chain.record()
-    a = np.array(rigid.rigid_solve(I_C, sub6(add6(f, F_C), rigid.gyroscopic_wrench(I_C, tuple(v)))))
+    a = np.array(rigid_solve(I_C, sub6(add6(f, F_C), cross_force(tuple(v), rigid_times(I_C, tuple(v))))))
     total = np.array(f)
     for X, I, F in zip(chain.X, chain.I, chain.F, strict=True):
         total += X.T @ (F - I @ X @ a - force_product(X @ v, I @ X @ v))

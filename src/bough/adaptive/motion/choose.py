@@ -32,10 +32,10 @@ from bough.adaptive.tree.algebra import hand_down, put_acceleration, share_out
 from bough.adaptive.tree.blocks import ZERO6, full_six, joint_terms, six
 from bough.adaptive.tree.front import DONE, get_pair, put_pair
 from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, far_pose, near_body
-from bough.adaptive.tree.rigid import cluster_inertia, gap_of, is_ground, released_square, rigid_solve
+from bough.adaptive.tree.rigid import cluster_inertia, gap_of, is_ground, released_square
 from bough.compile.kernel import loop_kernel
 from bough.dynamics.newton_euler import squares
-from bough.spatial import add6, cross, dot6, get6, join, motion_out, put6, rigid_times, sub6
+from bough.spatial import add6, cross, dot6, get6, join, motion_out, put6, rigid_solve, rigid_times, sub6
 from bough.types import Force, Motion, Rows, Scalar
 
 # What a choice counts

@@ -45,16 +45,15 @@ from bough.adaptive.tree.rigid import (
     cluster_force,
     cluster_inertia,
     columns,
-    gyroscopic_wrench,
     handle_force,
     is_ground,
     join_force,
     join_inertia,
     make_columns,
     released_square,
-    rigid_solve,
 )
 from bough.compile.kernel import kernel, loop_kernel
+from bough.dynamics.coriolis import cross_force
 from bough.dynamics.newton_euler import centripetal, squares
 from bough.joints import Mechanism, difference_joint, freedom
 from bough.spatial import (
@@ -66,6 +65,7 @@ from bough.spatial import (
     get6,
     join,
     motion_out,
+    rigid_solve,
     rigid_times,
     rotate_back,
     scale6,
@@ -352,7 +352,7 @@ def rigid_sums(
         return ZERO6, ZERO6
     I = cluster_inertia(m, plan, st, code)
     R, p = cross_pose(plan, st, code)
-    k = sub6(add6(handle_force(f1, f2, R, p), cluster_force(plan, st, code)), gyroscopic_wrench(I, v))
+    k = sub6(add6(handle_force(f1, f2, R, p), cluster_force(plan, st, code)), cross_force(v, rigid_times(I, v)))
     return k, rigid_times(I, v)
 
 

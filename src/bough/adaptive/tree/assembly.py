@@ -18,6 +18,7 @@ from bough.compile.kernel import kernel, loop_kernel
 from bough.errors import ModelError, SettingError, ShapeError
 from bough.joints import FREE, PLACED, Mechanism
 from bough.model import Model
+from bough.spatial import about_centre, adjugate
 from bough.types import FloatArray, IntArray, Rows
 
 # From a mechanism to what the divide-and-conquer algebra needs: bodies with invertible inertia, joints between them.
@@ -84,19 +85,11 @@ def is_flat(I: FloatArray) -> npt.NDArray[np.bool_]:
 
 def _centred(I: FloatArray) -> tuple[npt.NDArray[np.bool_], FloatArray]:
     """Which inertias (k, 10) are singular, and (k, 10): the inverse about the centre of mass, that centre, 1 / mass."""
-    mass = I[:, 9]
-    safe = np.where(mass > 0.0, mass, 1.0)
-    c = I[:, 6:9] / safe[:, None]
-    x, y, z = c.T
-    # about the centre of mass: J - m (c.c 1 - c c')
-    xx, yy, zz = I[:, 0] - mass * (y * y + z * z), I[:, 1] - mass * (x * x + z * z), I[:, 2] - mass * (x * x + y * y)
-    xy, xz, yz = I[:, 3] + mass * x * y, I[:, 4] + mass * x * z, I[:, 5] + mass * y * z
-    A, B, C = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
-    det = xx * A + xy * B + xz * C
-    flat = (mass <= 0.0) | (det <= FLAT * ((np.abs(xx) + np.abs(yy) + np.abs(zz)) / 3.0) ** 3)
-    adjugate = np.stack([A, xx * zz - xz * xz, xx * yy - xy * xy, B, C, xy * xz - xx * yz], axis=1)
-    inverse = adjugate / np.where(flat, 1.0, det)[:, None]
-    return flat, np.concatenate([inverse, c, 1.0 / safe[:, None]], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # singular ones have no inverse
+        J, c = about_centre(tuple(I.T))
+        adj, det = adjugate(J)
+        flat = (I[:, 9] <= 0.0) | (det <= FLAT * (np.abs(J[:3]).sum(axis=0) / 3.0) ** 3)
+        return flat, np.stack([*(a / det for a in adj), *c, 1.0 / I[:, 9]], axis=1)
 
 
 def inverse_inertia(model: Model, bodies: Any) -> FloatArray:

@@ -71,26 +71,22 @@ from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.newton_euler import centripetal, gyroscopic_force
 from bough.joints import Mechanism
 from bough.spatial import (
-    add3,
     add6,
-    angular,
-    cross,
     dot3,
     dot6,
     force_in,
     get6,
     get10,
     join,
-    linear,
     motion_out,
     put6,
     rigid_add,
     rigid_in,
     rigid_scale,
+    rigid_solve,
     rigid_times,
     rotate_back,
     scale6,
-    sub3,
     sub6,
     symmetric_times,
     transpose3,
@@ -102,51 +98,6 @@ from bough.types import Force, Motion, RigidInertia, Rotation, Rows, Scalar, Sym
 def handle_force(f1: Force, f2: Force, R: Rotation, p: Vector) -> Force:
     """f_1 + X_21' f_2, where (R, p) places the far handle in the near frame."""
     return add6(f1, force_in(R, p, f2))
-
-
-@kernel
-def about_centre(I: RigidInertia) -> tuple[Symmetric, Vector]:
-    """(J_c, c): the rotational inertia about the centre of mass, and that centre."""
-    x, y, z = I[6] / I[9], I[7] / I[9], I[8] / I[9]
-    hx, hy, hz = I[6], I[7], I[8]
-    J = (
-        I[0] - hy * y - hz * z,
-        I[1] - hx * x - hz * z,
-        I[2] - hx * x - hy * y,
-        I[3] + hx * y,
-        I[4] + hx * z,
-        I[5] + hy * z,
-    )
-    return J, (x, y, z)
-
-
-@kernel
-def symmetric_solve(J: Symmetric, a: Vector) -> Vector:
-    """J^-1 a by the adjugate."""
-    xx, yy, zz, xy, xz, yz = J
-    A, B, C = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
-    adjugate = (A, xx * zz - xz * xz, xx * yy - xy * xy, B, C, xy * xz - xx * yz)
-    det = xx * A + xy * B + xz * C
-    x = symmetric_times(adjugate, a)
-    return (x[0] / det, x[1] / det, x[2] / det)
-
-
-@kernel
-def rigid_solve(I: RigidInertia, f: Force) -> Motion:
-    """I^-1 f: about the centre of mass force and moment do not meet."""
-    J, c = about_centre(I)
-    push = (f[3], f[4], f[5])
-    w = symmetric_solve(J, sub3((f[0], f[1], f[2]), cross(c, push)))
-    l = cross(c, w)
-    return join(w, (push[0] / I[9] + l[0], push[1] / I[9] + l[1], push[2] / I[9] + l[2]))
-
-
-@kernel
-def gyroscopic_wrench(I: RigidInertia, v: Motion) -> Force:
-    """v x* I v: what keeps a rigid body on its way."""
-    h = rigid_times(I, v)
-    w, n, f = angular(v), angular(h), linear(h)
-    return join(add3(cross(w, n), cross(linear(v), f)), cross(w, f))
 
 
 # Nodes as rigid bodies: what `rigid` needs of a cluster, kept in its record, and what release of its joints would
