@@ -8,6 +8,7 @@ rest as they do in motion (`stops`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -73,6 +74,7 @@ class Engine:
         self.loops: Any = loops if self.has_loops or self.has_stops else ()  # as kernels see them
         self._loaded: Loads | None = None
         self._march: tuple[Any, ...] = ()  # steps, prepared for those loads, and what they were made of
+        self._solve: tuple[Any, ...] = ()  # accelerations, likewise
         self._left = np.zeros(1, np.int64)
         self._share = np.zeros(2)
         self.fresh = self.has_stops  # whether what friction and stops do is not known from a step before
@@ -113,29 +115,34 @@ class Engine:
             if self._force is None:
                 self.work.force[:] = 0.0
             compiled(mark_needs)(self.mechanism, loads, self.work)
-        self._loaded, self._march = loads, ()
+        self._loaded, self._march, self._solve = loads, (), ()
 
     # At rest
 
     def solve(self, loads: Loads, rate: float | None = None) -> None:
         """Accelerations at rest. With a rate, loops are held, and close that share of their gaps by h; their forces
         stay on their bodies. About 0.2 us a joint."""
-        self._solve(loads, rate, 0.0)
+        self._solve_at_rest(loads, rate, 0.0)
 
     def solve_with_stops(self, loads: Loads, h: float, rate: float) -> None:
         """Accelerations of a step of pseudo-time h from rest with friction and limits; `stop_torques` are what these
         exert."""
-        self._solve(loads, rate, h)
+        self._solve_at_rest(loads, rate, h)
         found, self.stop_torques = self.state.qdd.copy(), self.work.stop_torque.copy()
         self.solve(loads, rate)
         self.state.qdd[:] = found  # a locked joint has exactly its rate
 
-    def _solve(self, loads: Loads, rate: float | None, h: float) -> None:
+    def _solve_at_rest(self, loads: Loads, rate: float | None, h: float) -> None:
         """A march of no steps."""
-        self.load(loads)
+        if loads is not self._loaded:
+            self.load(loads)
         self._course.begin(h, math.inf, 1, 0, 1, 0)
-        linkage = self._at_rest(loads, rate, h, no_springs(), (), loads, no_pieces(), no_trial())
-        compiled(rest_march)(linkage, self._course)
+        made = rate is None, h > 0.0, None if h else self.stop_torques
+        if self._solve[1:3] != made[:2] or self._solve[3] is not made[2]:
+            linkage = self._at_rest(loads, rate, h, no_springs(), (), loads, no_pieces(), no_trial())
+            self._solve = prepared(rest_march, linkage, self._course), *made
+        self._put_share(rate, h)
+        self._solve[0]()
 
     @cached_property
     def _course(self) -> Course:
@@ -160,10 +167,13 @@ class Engine:
         any. The others are ties, the loads that they write, pieces and room to take a step back."""
         tau = self.laws.tau if self.stop_torques is None or h else self.laws.tau + self.stop_torques
         closes, stops = rate is not None and self.has_loops, h > 0.0 and self.has_stops
-        self._share[0], self._share[1] = (0.0, 0.0) if rate is None else (rate * h, rate)
         laws: Any = (self.laws, self._still) if stops else ((), ())
         own = self.mechanism, self.state, tau, loads, self.work
         return RestLinkage(*own, springs, self.loops if closes or stops else (), self._share, *laws, *others)
+
+    def _put_share(self, rate: float | None, h: float) -> None:
+        """Let loops close at this rate."""
+        self._share[0], self._share[1] = (0.0, 0.0) if rate is None else (rate * h, rate)
 
     def march_from_rest(
         self, course: Course, loads: Loads, springs: Springs, ties: Any, rate: float, of: Any = None
@@ -180,7 +190,7 @@ class Engine:
             linkage = self._at_rest(loads, rate, h, springs, ties, given, pieces, trial)
             march = prepared(rest_march, linkage, course), course, springs, ties, given, pieces
             self._march = march
-        self._share[0], self._share[1] = rate * h, rate
+        self._put_share(rate, h)
         return float(march[0]())
 
     def power(self) -> float:
@@ -266,13 +276,16 @@ class Engine:
     def accelerate(self, loads: Loads, h: float, lead: float = 0.0) -> None:
         """Accelerations here and now, with loops, and friction and limits as in a step of h; with `lead` springs and
         dampers are implicit in a step of that size."""
-        self.load(loads)
-        self._accelerate(self._in_motion(loads, lead), h, lead)
-
-    def _accelerate(self, linkage: LinkageArrays, h: float, lead: float) -> None:
-        """A march of no steps."""
+        if loads is not self._loaded:
+            self.load(loads)
+        if self._solve[1:] != (h, lead):
+            self._solve = self._accelerations(self._in_motion(loads, lead), h, lead), h, lead
         self._left[0] = 0
-        compiled(INTEGRATORS[self._integrator])(linkage, h, lead, self._left)
+        self._solve[0]()
+
+    def _accelerations(self, linkage: LinkageArrays, h: float, lead: float) -> Callable[[], Any]:
+        """A march of no steps."""
+        return prepared(INTEGRATORS[self._integrator], linkage, h, lead, self._left)
 
     def accelerate_unchanged(self, loads: Loads, h: float, lead: float) -> None:
         """The same, with what friction and stops remember left as it was."""
@@ -287,7 +300,8 @@ class Engine:
             e = e._replace(tau=e.tau + e.stop_torque, stops=np.zeros(1, np.int8))
             m = m._replace(armature=m.armature + e.weld_armature)
         self.load(loads)
-        self._accelerate(LinkageArrays(m, m, self.state, e, loads, self.work, ()), h, h)
+        self._left[0] = 0
+        self._accelerations(LinkageArrays(m, m, self.state, e, loads, self.work, ()), h, h)()
 
     def publish_stops(self) -> None:
         """Let bound evaluations know what friction and stops do in the solution found last."""

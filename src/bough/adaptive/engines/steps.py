@@ -30,8 +30,8 @@ FASTEST = 1e8
 
 
 @loop_kernel
-def rk4_part(x: LinkageArrays, h: float, stage: int) -> int:
-    """One stage of a step of fourth order, under forces that may be set before each; the last returns as `end_step`."""
+def rk4_part(x: LinkageArrays, h: float, stage: int) -> None:
+    """One stage of a step of fourth order, under forces that may be set before each."""
     m, s = x.m, x.s
     stages = Stages(s.q0, s.v0, s.q, s.v, s.qdd, s.u, s.stretch, s.move, s.gain)
     if stage == 0:
@@ -47,7 +47,6 @@ def rk4_part(x: LinkageArrays, h: float, stage: int) -> int:
         if len(x.lp.loop) > 0:
             hold_loops(x)
     go_runge_kutta(m, stage + 1, h, stages)
-    return end_step(x, h) if stage == 3 else -1
 
 
 @loop_kernel
@@ -157,16 +156,16 @@ def end_step(x: LinkageArrays, h: float) -> int:
 @loop_kernel
 def rk4_step(x: LinkageArrays, h: float) -> int:
     """One step of fourth order; returns as `end_step`."""
-    k = -1
     for stage in range(4):
-        k = rk4_part(x, h, stage)
-    return k
+        rk4_part(x, h, stage)
+    return end_step(x, h)
 
 
 @loop_kernel
 def rk4_stage(x: LinkageArrays, h: float, stage: int) -> Scalar:
     """One stage of one step of fourth order; returns 1 where the step diverges at its end."""
-    k = rk4_part(x, h, stage)
+    rk4_part(x, h, stage)
+    k = end_step(x, h) if stage == 3 else -1
     x.w.u[0] = float(k)
     return float(k >= 0)
 

@@ -271,6 +271,7 @@ def accelerations(m: Mechanism, s: JointState, force: Rows, w: SweepWork) -> Non
         accelerate(m, i, s.qdd, w)
 
 
+@inlined
 @loop_kernel
 def solve(m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lead: float) -> None:
     """Joint accelerations; with `lead` those of an implicit step of springs and dampers, whose armature m then has."""

@@ -355,7 +355,7 @@ class EvaluatedRegion(Region):
 
         Within a budget of clusters the rule is made coarser instead.
         """
-        touched = np.unique(np.array(self.touched, np.int64))
+        touched = np.unique(np.array(self.touched, np.int64)) if self.touched else NOTHING
         work = self.engine.work  # how the pieces move
         if self.evaluation.velocity is not work.a:
             self.evaluation = self.evaluation._replace(velocity=work.a, momentum=work.momentum)

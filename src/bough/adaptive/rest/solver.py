@@ -273,7 +273,6 @@ class RestSolver(Solver):
     def ready_engine(self) -> Loads:
         """The engine of all joints, up to date with forces."""
         loads, changes = self.inputs.forces.loads(), self.changes
-        self.engine.load(loads)
         if changes.forces or changes.torques or changes.most_forces:
             changes.taken_by_plain()
         return loads

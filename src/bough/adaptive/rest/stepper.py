@@ -92,15 +92,6 @@ class RestStepper(Stepper):
         many = solver.closures is None and not (solver.has_functions or solver.engine.has_stops)
         return many and (solver.method == "aba" or on_tree)
 
-    def take(self, most: int, h: float, dt: float) -> int:
-        """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone."""
-        done = super().take(min(most, self.refresh - self.steps % self.refresh), h, dt)
-        if self.steps % self.refresh == 0:
-            self.solver.changes.all()
-        if self.solver.closures is not None:
-            self._look_at_loops(self.solver.closures, done)
-        return done
-
     def take_under(self, load: Callable[[], float | None], h: float, dt: float) -> int:
         """One step in parts with the same sum of h, forces set before each of them; one that raises energy is cut."""
         first = self._energy(load())
@@ -165,6 +156,15 @@ class RestStepper(Stepper):
     # Which joints move
 
     def _advance(self, most: int, h: float) -> int:
+        solver = self.solver
+        done = self._advance_by_method(min(most, self.refresh - self.steps % self.refresh), h)
+        if (self.steps + done) % self.refresh == 0:
+            solver.changes.all()
+        if solver.closures is not None:
+            self._look_at_loops(solver.closures, done)
+        return done
+
+    def _advance_by_method(self, most: int, h: float) -> int:
         solver = self.solver
         solver.set_step(h)
         solver.clock.step[0] = self.steps
@@ -308,9 +308,10 @@ class RestStepper(Stepper):
         solver, closures, course = self.solver, self.solver.closures, self.course
         if closures is not None and closures.rate < 1.0:
             n = 1
+        most = MAX_PARTS if closures is None else MAX_PARTS // 10
         while True:
             parts, calm = (self.parts, self.calm) if not self.is_called else (1, 0)
-            course.begin(h, self.max_turn, self._most, n, parts, calm)
+            course.begin(h, self.max_turn, most, n, parts, calm)
             course.known[0], course.checks[0] = known, checks and not self.is_called
             go(course)
             done, code = n - int(course.steps[0]), int(course.code[0])
@@ -353,10 +354,6 @@ class RestStepper(Stepper):
             solver.changes.many_forces(springs.bodies)
             self._given = solver.changes.given
 
-    @property
-    def _most(self) -> int:
-        return MAX_PARTS if self.solver.closures is None else MAX_PARTS // 10
-
     def _too_long(self, h: float) -> NumericalError:
         """Why a step is refused."""
         self.solver.changes.all()
@@ -367,7 +364,7 @@ class RestStepper(Stepper):
                 f"most: take a smaller step"
             )
         return NumericalError(
-            f"a step of pseudo-time {h:.3g} s^2 would have to be cut into more than {self._most} parts, so "
+            f"a step of pseudo-time {h:.3g} s^2 would have to be cut into more than {self.course.most[0]} parts, so "
             f"that no joint turns by more than {self.max_turn:.3g} rad in one: take a smaller step"
         )
 
@@ -496,7 +493,7 @@ class RestStepper(Stepper):
             warnings.warn(
                 f"the closure of {name} is open by {gap:.2g} m or rad and has not come closer in {self.since} steps: "
                 f"the linkage cannot close it from here, or eps is too large to",
-                stacklevel=5,
+                stacklevel=6,
             )
             self.least = math.nan  # said
 
