@@ -93,6 +93,12 @@ def test_no_bound_is_broken_in_twenty_thousand_trials():
     assert run(linkages, 50) == 200 * linkages
 
 
+@pytest.mark.filterwarnings("ignore:.*below the noise floor", "ignore:divide and conquer is off")
+def test_bounds_know_how_much_of_the_forces_cancels():
+    """A force of 200 N that a body passes on, nearly all of it: rounding is that of the force."""
+    assert violations(77, 47)[1:3] == (0, 0)
+
+
 def test_refining_goes_on_where_it_stopped_and_ends_exact():
     twin = random_linkage(1, 60, types=("revolute",), forest=False)
     rng = np.random.default_rng(0)

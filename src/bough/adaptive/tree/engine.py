@@ -42,6 +42,7 @@ from bough.adaptive.tree.passes import (
     CHANGED,
     COARSE,
     FOLLOW,
+    FREE,
     LEFT,
     MARCH,
     NOISE,
@@ -124,9 +125,14 @@ class Noise(NamedTuple):
             return SAFE_TOTAL * self.level * root, SAFE * self.joint * math.sqrt(root)
         return SAFE_TOTAL * self.spread * root, SAFE * self.norm * math.sqrt(root)
 
-    def bound(self, error: ErrorMeasure, left: float | None, root: float, largest: float) -> float:
-        """The bound of a pass that left total accelerations `left` closed, None without any, in the measure's terms."""
-        hidden, rounding = self._parts(error, root)
+    def bound(
+        self, error: ErrorMeasure, left: float | None, root: float, largest: float, free: float = 0.0
+    ) -> float:
+        """The bound of a pass that left total accelerations `left` closed, None without any, in the measure's terms.
+
+        `free`: the square of what bodies would do by themselves, which forces may cancel.
+        """
+        hidden, rounding = self._parts(error, max(root, free))
         total = rounding
         if left is not None:
             exact = left / (1.0 - COARSE)
@@ -440,12 +446,18 @@ class TreeEngine:
             root = max(root, self.noise.root)
         # a cluster that must be opened has no finite key
         left = min(top, total) if error.over == "joint" else total
-        return self.noise.bound(error, left if waiting else None, root, largest)
+        if waiting:  # what total accelerations may hide is more than rounding of the joints
+            return self.noise.bound(error, left, root, largest)
+        return self.noise.bound(error, None, root, largest, self._free())
+
+    def _free(self) -> float:
+        """The weighted square of the largest acceleration that a body would have by itself."""
+        return self.do(FREE) * float(np.abs(self.state.metric).max(initial=0.0))
 
     def exact_bound(self, error: ErrorMeasure) -> float:
         """The rounding that a solution without culling may have, in the measure's own terms."""
         root, n = float(self.front.value[ROOT]), self.noise
-        return n.bound(error, None, root, root * (n.largest / n.root if n.root > 0.0 else 1.0))
+        return n.bound(error, None, root, root * (n.largest / n.root if n.root > 0.0 else 1.0), self._free())
 
     def memory(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """What the tree remembers beyond configuration and forces."""

@@ -16,7 +16,7 @@ from bough.adaptive.tree.algebra import (
     linear,
     total_acceleration,
 )
-from bough.adaptive.tree.blocks import ZERO6, leaf_acceleration
+from bough.adaptive.tree.blocks import ZERO6, leaf_acceleration, leaf_bias
 from bough.adaptive.tree.contract import Loads, load_body
 from bough.adaptive.tree.front import (
     DONE,
@@ -52,7 +52,7 @@ from bough.adaptive.tree.layout import (
 from bough.adaptive.tree.springs import Springs, spring
 from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism
-from bough.spatial import put6
+from bough.spatial import dot6, put6
 from bough.types import Force, Rows, Scalar
 
 # Coordinates beyond this (m or rad) are no place of a linkage, and no step leads so far.
@@ -283,6 +283,19 @@ def noise(
     found[0], found[3] = actual[len(plan.left) - 1], predicted[len(plan.left) - 1]
 
 
+@loop_kernel
+def free_acceleration(plan: Blueprint, st: State) -> Scalar:
+    """The largest square of the acceleration that a body would have by itself under the forces on it.
+
+    Joint accelerations are differences of these (`algebra`, beta), so their rounding is a share of it.
+    """
+    most = 0.0
+    for leaf in range(len(plan.parent)):
+        b = leaf_bias(plan, st, ZERO3, leaf)
+        most = max(most, dot6(b, b))
+    return most
+
+
 @kernel
 def _climb(plan: Blueprint, fr: Front, code: int) -> int:
     """Put a cluster and all nodes above it on the stack, the root last; returns the height."""
@@ -352,7 +365,7 @@ def respond(m: Mechanism, plan: Blueprint, st: State, fr: Front, bodies: Rows, o
 # One entry to all passes: what they share is compiled once.
 
 
-REBUILD, CHANGED, MARCH, FOLLOW, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND, PLACE, TRANSMIT = range(12)
+REBUILD, CHANGED, MARCH, FOLLOW, REFINE, SOLVE, NOISE, LEFT, FREE, POSES, RESPOND, PLACE, TRANSMIT = range(13)
 
 
 class Order(NamedTuple):
@@ -381,7 +394,7 @@ def command(
       not be finished, or would turn a joint by more than `turn` (then REFUSED is 1).
 
     Solutions: REFINE opens at most number[0] more clusters and returns why it ended; SOLVE finds all accelerations;
-    LEFT returns the sum over waiting clusters; NOISE measures how wrong the tree is.
+    LEFT returns the sum over waiting clusters, FREE `free_acceleration`; NOISE measures how wrong the tree is.
 
     Bodies `number`, into `out`: POSES, RESPOND (accelerations), TRANSMIT (joint forces). PLACE: where the opened
     clusters are, and nothing else.
@@ -395,6 +408,8 @@ def command(
         return down_all(m, plan, st, fr, fr.key[:0])
     if what == LEFT:
         return waiting_sum(plan, st, fr, clock, order.keeps)
+    if what == FREE:
+        return free_acceleration(plan, st)
     if what == NOISE:
         noise(m, plan, st, fr, out[0], out[1], out[2], out[3])
     elif what == POSES:
