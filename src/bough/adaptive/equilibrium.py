@@ -2,9 +2,10 @@
 
 K is the exact stiffness of gravity, forces, restraints and joint potentials, D the metric of `engines.newton`. mu is
 raised until the matrix is positive definite, and while the energy falls by much less than predicted (Nocedal & Wright,
-chapter 4); it falls with every good step, so that the last steps are Newton's own. Loops are held by multipliers and a
-penalty, the augmented Lagrangian (Hestenes 1969, Powell 1969); their directions, and those of springs between two
-bodies, are eliminated after the tree, as a Schur complement whose inertia shows negative curvature.
+chapter 4); it falls with every good step, so that the last steps are Newton's own. Where K + mu D is not positive
+definite, a stiffness takes its place that compression does not soften. Loops are held by multipliers and a penalty, the
+augmented Lagrangian (Hestenes 1969, Powell 1969); their directions, and those of springs between two bodies, are
+eliminated after the tree, as a Schur complement whose inertia shows negative curvature.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from bough.types import FloatArray, IntArray
 
 STEPS, CALLS = 200, 1000  # at most, by default
 LIMIT = 0.5  # rad by which a body may turn in one step, or share of the linkage's size by which a joint may slide
+LONG = 4.0  # times that: no step by a matrix that is not exact is longer before it is shortened
 FIRST = 1e-3  # the first mu that is tried after 0
 LEAST, MOST = 1e-9, 1e12  # mu below is 0; above, no step is short enough
 SINGULAR = 1e-6  # the least mu where some joints move without resistance
@@ -221,7 +223,17 @@ class Equilibrium:
     # One step
 
     def _factor(self, exact: int) -> bool:
-        """Factorize with the present mu; False where the matrix has directions of negative curvature."""
+        """Factorize with the present mu; False where the matrix has directions of negative curvature.
+
+        With `exact` 0 and loops, K is the nearest one of bodies that forces do not push over: rods under compression
+        bend the energy of a net down almost everywhere but at its minimum.
+        """
+        if not exact and len(self.gap):
+            B = self.work.B.reshape(-1, 3, 3)
+            turn = np.trace(B, axis1=1, axis2=2)[:, None, None] * EYE - 0.5 * (B + B.transpose(0, 2, 1))
+            size, V = np.linalg.eigh(turn)
+            turn = (V * np.maximum(size, 0.0)[:, None, :]) @ V.transpose(0, 2, 1)
+            B[:] = 0.5 * np.trace(turn, axis1=1, axis2=2)[:, None, None] * EYE - turn
         wrong = float(compiled(newton_factor)(self.m, self.work, self.mu, exact))
         k, loops = len(self.columns), len(self.gap)
         if k == 0 or math.isnan(wrong):
@@ -277,9 +289,12 @@ class Equilibrium:
         raised = 2.0
         while self.mu < MOST:
             most = math.nan  # where the solution does not lead to a minimum
-            if self._factor(1) or (self.mu > 0.0 and self._factor(0)):
+            exact = self._factor(1)
+            if exact or (self.mu > 0.0 and self._factor(0)):
                 known = len(self.columns) or self.has_energy
                 most = self._solve(self.left(), self.step) if known else self._learned()
+                if not exact and len(self.gap) and most > LONG * LIMIT:
+                    most = math.nan
                 if len(self._limited) and self._stop(self.step[self.m.v_index[self._limited]]):
                     continue
             if math.isfinite(most):

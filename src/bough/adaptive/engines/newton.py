@@ -321,7 +321,7 @@ def _turned(w: NewtonWork, i: int) -> ArticulatedInertia:
 def newton_factor(m: Mechanism, w: NewtonWork, mu: float, exact: int) -> Scalar:
     """Eliminate K + mu D; returns how many pivots are negative, or NaN where one is zero to rounding.
 
-    With `exact` 0, K is that of bodies that turn steadily, each about an axis of its own; K + D is then semidefinite.
+    With `exact` 0, K is that of bodies that turn steadily, each about an axis of its own.
     """
     wrong = 0.0
     for i in range(len(m.parent)):

@@ -125,9 +125,7 @@ class Noise(NamedTuple):
             return SAFE_TOTAL * self.level * root, SAFE * self.joint * math.sqrt(root)
         return SAFE_TOTAL * self.spread * root, SAFE * self.norm * math.sqrt(root)
 
-    def bound(
-        self, error: ErrorMeasure, left: float | None, root: float, largest: float, free: float = 0.0
-    ) -> float:
+    def bound(self, error: ErrorMeasure, left: float | None, root: float, largest: float, free: float = 0.0) -> float:
         """The bound of a pass that left total accelerations `left` closed, None without any, in the measure's terms.
 
         `free`: the square of what bodies would do by themselves, which forces may cancel.
