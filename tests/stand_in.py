@@ -156,4 +156,8 @@ def arrays():
 
 
 def _in_kind(function):
-    return lambda *arguments, **how: function(*arguments, **how).view(ndarray)
+    def call(*arguments, **how):
+        found = function(*arguments, **how)
+        return tuple(x.view(ndarray) for x in found) if isinstance(found, tuple) else found.view(ndarray)
+
+    return call

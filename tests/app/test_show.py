@@ -28,9 +28,9 @@ def test_pattern_as_text() -> None:
 
 
 def test_limbs_that_are_alike_are_counted_by_kind() -> None:
-    assert show.alike([]) == "none"
-    assert show.alike([(4, 6)]) == "4 of 6 joints"
-    assert show.alike([(2, 1), (2, 10), (2, 1)]) == "2 of 1 joint on 2 bodies, 2 of 10 joints"
+    assert show.limb_groups([]) == "none"
+    assert show.limb_groups([(4, 6)]) == "4 of 6 joints"
+    assert show.limb_groups([(2, 1), (2, 10), (2, 1)]) == "2 of 1 joint on 2 bodies, 2 of 10 joints"
 
 
 def test_mimic_joints_carry_their_bodies() -> None:

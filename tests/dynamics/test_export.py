@@ -225,7 +225,7 @@ def test_kinematics_of_many_frames(tmp_path, inputs):
     for options, words in (
         ({"frames": "hand"}, "write"),
         ({"frames": ["hnd"]}, "hnd"),
-        ({"frames": ["hand"], "jacobians": ["link2"]}, "not the frame itself"),
+        ({"frames": ["hand"], "jacobians": ["link2"]}, "needs the frame among the frames"),
         ({"reference": "here"}, "no reference"),
         ({"frame": "hand"}, "does not take 'frame'; it takes frames"),
     ):

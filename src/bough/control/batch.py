@@ -34,8 +34,7 @@ from bough.opspace.sweeps.jacobian import JacobianPattern
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import FloatArray, Rows, Workspace
 
-ITERATIONS = 11  # on a GPU
-FIRST, MORE = 8, (3, 3, 3, 4)  # on the CPU: of all rows, and then again and again of those that are not `CLOSE`
+FIRST, MORE = 8, (3, 3, 3, 4, 4, 4)  # iterations of all rows, and then again and again of those that are not `CLOSE`
 SOLVED, CLOSE = 1e-5, 1e-10  # largest residual of a program that counts as solved, and that ends its iterations
 FAINT, VIOLATED = 1e-5, 10.0  # weight of variables where conflicts are looked for, and the least violation
 LARGE = 300.0  # m/s^2 or rad/s^2: programs with more are solved in units of it
@@ -189,30 +188,40 @@ class Method:
 
     def __call__(self, program: tuple[Any, ...], leave: Callable[[Any], Any] | None = None) -> tuple[Any, Any, Any]:
         """Rows of which `leave`, a function of A x, says so need not be solved to the end."""
-        if self._on_gpu:  # an iteration is a kernel
+        K0: Any = None  # on a GPU, where an iteration is a kernel
+        if self._on_gpu:
             x, state, K0 = self._first.call(*program)
-            for _ in range(ITERATIONS):
-                x, state = self._next[0].call(*program, K0, x, state)
-            g, report = self._report.call(*program, x, state)
-            larger_of = import_module(library_of(x)).maximum
-            return x, g, larger_of(larger_of(report[:, 0], report[:, 1]), report[:, 2])
-        x, state, g, report = found = outputs(self._first, program)
-        for following in self._next:
-            rows = np.flatnonzero(~((report.max(axis=1) <= CLOSE) | (False if leave is None else leave(g))))
+            found = self._iterated(program, FIRST, x, state, K0)
+        else:
+            found = outputs(self._first, program)
+        x, state, g, report = found
+        xp = import_module(library_of(x))
+        for k, count in enumerate(MORE):
+            rows = xp.where(~((xp.amax(report, 1) <= CLOSE) | (False if leave is None else leave(g))))[0]
             if not len(rows):
                 break
-            more = outputs(following, (*rows_of(program, rows), x[rows], state[rows]))
+            some, x0, state0 = rows_of(program, rows), x[rows], state[rows]
+            if self._on_gpu:
+                more = self._iterated(some, count, x0, state0, K0[rows])
+            else:
+                more = outputs(self._next[k], (*some, x0, state0))
             for mine, new in zip(found, more, strict=True):
                 mine[rows] = new
-        return x, g, report.max(axis=1)
+        return x, g, xp.amax(report, 1)
+
+    def _iterated(self, program: tuple[Any, ...], count: int, x: Any, state: Any, K0: Any) -> list[Any]:
+        """x, state, A x and a report after `count` more iterations, on a GPU."""
+        for _ in range(count):
+            x, state = self._next[0].call(*program, K0, x, state)
+        return [x, state, *self._report.call(*program, x, state)]
 
 
 def outputs(function: CompiledFunction, inputs: Sequence[FloatArray]) -> list[FloatArray]:
     """Results of a batch, finite or not: residuals say which are. Inputs without a batch are the same for all rows."""
-    count, found = len(inputs[0]), [np.empty((len(inputs[0]), *x.shape)) for x in function.outputs]
+    count = len(inputs[0])
     rows = [np.broadcast_to(x, (count, *s.shape)) for x, s in zip(inputs, function.inputs, strict=True)]
-    function.fill([*map(np.ascontiguousarray, rows), *found])
-    return found
+    found, _ = function.with_status(*rows)
+    return list(found) if isinstance(found, tuple) else [found]
 
 
 def rows_of(program: Sequence[Any], rows: Any) -> tuple[Any, ...]:
@@ -385,7 +394,7 @@ class BatchProgram:
     def _solved(self, program: tuple[Any, ...], scale: Any) -> Any:
         """x, A x and residuals; on the CPU torque limits are left to those rows that would break them without.
 
-        Programs are solved in units of `scale`, in which tolerances and multipliers are near those at rest.
+        Programs are solved in units of `scale`, in which multipliers are near those at rest.
         """
         a, low, high, ease, d, z = program
         program = a, low / scale, high / scale, ease, d, z / scale
@@ -402,7 +411,8 @@ class BatchProgram:
             if len(over):
                 for mine, more in zip(found, self.methods[1](rows_of(program, over)), strict=True):
                     mine[over] = more
-        return scale * x, scale * g, scale[:, 0] * residual
+        # a GPU has no other solver for what is left
+        return scale * x, scale * g, residual if self.on_gpu else scale[:, 0] * residual
 
     @property
     def _xp(self) -> Any:

@@ -140,4 +140,4 @@ def softened(
 def gave_way(names: Sequence[str], gaps: FloatArray, sizes: FloatArray) -> tuple[str, ...]:
     """The names of rows with gaps that are not small beside their sizes."""
     large = np.flatnonzero(gaps > CONFLICT * np.maximum(1.0, np.abs(sizes)))
-    return tuple(dict.fromkeys(names[k] for k in large))
+    return tuple(dict.fromkeys(names[k] for k in large.tolist()))

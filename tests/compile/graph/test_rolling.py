@@ -105,6 +105,6 @@ def test_a_loop_computes_what_its_turns_do(turns, staged, resident, monkeypatch)
 def test_sweeps_of_contacts_are_loops(lanes):
     feet = Contacts(["lf_foot", "rf_foot", "lh_foot", "rh_foot"], sweeps=6)
     stepper = ConstrainedStepper(Dynamics(zoo.quadruped()), feet, (), strict=False, servo=True)
-    arranged, items, loops = rolled(stepper.on_gpu("float32").launches.program(), lanes)
+    arranged, items, loops = rolled(stepper.on_gpu("float32")[0].launches.program(), lanes)
     assert max(loop.turns for loop in loops) >= 4
     assert sum(loop.period if isinstance(loop, Loop) else 1 for loop in items) < 0.85 * len(arranged.order)
