@@ -8,33 +8,48 @@ notation of `bough.cost`: D1 (m + a) for a unit factor, and n m or n d more for 
 from __future__ import annotations
 
 from bough.compile.kernel import kernel
-from bough.types import Rows
+from bough.types import Rows, Scalar
 
 # One row of a product: i meets its ancestors j = parent(i), ..., root at L[rows[i] + p].
 
 
 @kernel
+def ancestors_sum(parent: Rows, rows: Rows, L: Rows, x: Rows, i: int, c: int) -> Scalar:
+    """sum_j L_ij x_j of a node that is no root; what is found last (the parent's) comes last, the rest in two sums."""
+    j = parent[i]
+    last = rows[i + 1] - 2 - rows[i]
+    near = L[rows[i] + last] * x[j, c]
+    if last == 0:
+        return near
+    j = parent[j]
+    even = L[rows[i] + last - 1] * x[j, c]
+    if last == 1:
+        return even + near
+    j = parent[j]
+    odd = L[rows[i] + last - 2] * x[j, c]
+    for p in range(last - 3, -1, -1):
+        j = parent[j]
+        if (last - p) % 2 == 1:
+            even = even + L[rows[i] + p] * x[j, c]
+        else:
+            odd = odd + L[rows[i] + p] * x[j, c]
+    return even + odd + near
+
+
+@kernel
 def add_ancestors(parent: Rows, rows: Rows, L: Rows, x: Rows, i: int) -> None:
     """x_i += sum_j L_ij x_j"""
-    for c in range(x.shape[1]):
-        xi = x[i, c]
-        j = parent[i]
-        for p in range(rows[i + 1] - 2, rows[i] - 1, -1):
-            xi = xi + L[p] * x[j, c]
-            j = parent[j]
-        x[i, c] = xi
+    if parent[i] >= 0:
+        for c in range(x.shape[1]):
+            x[i, c] = x[i, c] + ancestors_sum(parent, rows, L, x, i, c)
 
 
 @kernel
 def subtract_ancestors(parent: Rows, rows: Rows, L: Rows, x: Rows, i: int) -> None:
     """x_i -= sum_j L_ij x_j"""
-    for c in range(x.shape[1]):
-        xi = x[i, c]
-        j = parent[i]
-        for p in range(rows[i + 1] - 2, rows[i] - 1, -1):
-            xi = xi - L[p] * x[j, c]
-            j = parent[j]
-        x[i, c] = xi
+    if parent[i] >= 0:
+        for c in range(x.shape[1]):
+            x[i, c] = x[i, c] - ancestors_sum(parent, rows, L, x, i, c)
 
 
 @kernel
