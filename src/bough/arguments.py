@@ -22,7 +22,7 @@ from bough.errors import BoughError, OptionError, ShapeError, short
 
 __all__ = ["explain_package", "explained"]
 
-RAW = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, np.ma.MaskError)
+RAW = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)  # and MaskError
 MEMBERS = 1000  # of a list that are looked at
 WORDS = {"npt.ArrayLike": "real numbers", "FloatArray": "real numbers", " | ": " or ", "os.PathLike[str]": "Path"}
 Public = TypeVar("Public", bound=Callable[..., Any])
@@ -42,7 +42,9 @@ def explained(public: Public) -> Public:
             return public(*given, **named)
         except BoughError:
             raise
-        except RAW as error:
+        except Exception as error:
+            if not isinstance(error, RAW) and type(error).__name__ != "MaskError":  # numpy.ma takes long to import
+                raise
             sentence = complaint(public, given, named)
             if sentence is not None:
                 raise OptionError(sentence) from error

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import platform
-import subprocess
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 
 def machine(packages: Iterable[str]) -> dict[str, Any]:
     """All of it, without packages that are not installed, and without a commit outside a checkout."""
+    from importlib.metadata import PackageNotFoundError, version  # takes long to import
+
     versions = {}
     for package in packages:
         try:
@@ -34,6 +34,8 @@ def commit() -> dict[str, str]:
     folder = Path(__file__).parents[3]
     if not (folder / ".git").exists():
         return {}
+    import subprocess  # takes long to import, too
+
     try:
         words = [
             subprocess.run(["git", "-C", str(folder), *command], capture_output=True, text=True, check=True).stdout
