@@ -70,7 +70,7 @@ def agreed(engine: str, model: Model, states: Sequence[PeerState], expected: Exp
 
 def velocity_map(model: Model, s: PeerState, order: IntArray, linear: bool, angular: bool) -> FloatArray:
     """B with v = B v_engine, for velocities in this order; those of floating bases in the world's axes, or not."""
-    m, B = model.mechanism, np.eye(model.nv)[:, np.argsort(order)]
+    m, B = model.mechanism, np.eye(model.nv)[:, order]
     for i in np.flatnonzero(np.asarray(m.kind) == FREE):
         own, first = np.sort(m.v_index[m.dof[i] : m.dof[i + 1]]), int(m.q_index[i])
         R = quaternion_matrix(s.q[first + 3 : first + 7])
