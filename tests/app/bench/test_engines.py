@@ -17,7 +17,7 @@ from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError, ModelError, NumericalError
 
 MODULES = {"pinocchio": "pinocchio", "mujoco": "mujoco", "drake": "pydrake", "dart": "dartpy", "casadi": "casadi"}
-MODELS = {"arm": lambda: zoo.arm(4), "walker": lambda: zoo.quadruped(), "binary": lambda: zoo.binary(4)}  # breadth-first
+MODELS = {"arm": lambda: zoo.arm(4), "walker": lambda: zoo.quadruped(), "binary": lambda: zoo.binary(4)}
 LARGER = {Compared.FORWARD_BY, Compared.INVERSE_BY, Compared.REGRESSOR, Compared.LAMBDA, Compared.CONSTRAINED}
 
 
