@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from types import CodeType
 from typing import Any
@@ -46,7 +46,7 @@ def _definitions(filename: str, text: str) -> dict[tuple[str, int], tuple[ast.Fu
     """All functions of a file and what Python makes of them, by name and first line, where decorators begin."""
     tree = ast.parse(text)
     codes = {(c.co_name, c.co_firstlineno): c for c in _codes(compile(tree, filename, "exec", dont_inherit=True))}
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    nodes = [node for node in statements(tree.body) if isinstance(node, ast.FunctionDef)]
     keys = [(n.name, min([n.lineno, *(d.lineno for d in n.decorator_list)])) for n in nodes]
     return {key: (node, codes.get(key)) for key, node in zip(keys, nodes, strict=True)}
 
@@ -63,8 +63,30 @@ def bindings(node: ast.FunctionDef) -> dict[str, int]:
     found: dict[str, int] = {}
     arguments = [*node.args.posonlyargs, *node.args.args, *([node.args.vararg] if node.args.vararg else [])]
     names = [a.arg for a in arguments]
-    names += [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    names += [n.target.id for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)]
+    for statement in statements(node.body):
+        if isinstance(statement, ast.Assign):
+            names += (name for target in statement.targets for name in _names(target))
+        elif isinstance(statement, ast.AnnAssign | ast.For):
+            names += _names(statement.target)
+        elif isinstance(statement, ast.AugAssign):  # which also reads it
+            names += 2 * _names(statement.target)
     for name in names:
         found[name] = found.get(name, 0) + 1
     return found
+
+
+def _names(target: ast.expr) -> list[str]:
+    """The variables that an assignment to a target sets."""
+    if isinstance(target, ast.Tuple):
+        return [name for part in target.elts for name in _names(part)]
+    if isinstance(target, ast.Starred):
+        return _names(target.value)
+    return [target.id] if isinstance(target, ast.Name) else []
+
+
+def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements and those inside them; a walk through all expressions would take ten times as long."""
+    for statement in body:
+        yield statement
+        for part in ("body", "orelse", "finalbody"):
+            yield from statements(getattr(statement, part, ()))
