@@ -93,6 +93,19 @@ def test_dihedrals_have_names_and_values(peptide, q):
     np.testing.assert_allclose(peptide.angles(turned, ["A/4/phi", "A/9/chi2"]), [-1.0, 3.0], atol=1e-12)
 
 
+def test_dihedrals_are_those_of_biotite(peptide, q, tmp_path):
+    structure, pdbx = pytest.importorskip("biotite.structure"), pytest.importorskip("biotite.structure.io.pdbx")
+    peptide.write(tmp_path / "peptide.cif", q)
+    with pytest.warns(UserWarning, match="fallback"):
+        read = pdbx.get_structure(pdbx.CIFFile.read(tmp_path / "peptide.cif"), model=1)
+    columns = dict(zip(("phi", "psi", "omega"), structure.dihedral_backbone(read), strict=True))
+    columns |= {f"chi{k + 1}": chi for k, chi in enumerate(structure.dihedral_side_chain(read).T)}
+    theirs = {f"A/{r + 1}/{name}": x for name, chi in columns.items() for r, x in enumerate(chi) if np.isfinite(x)}
+    assert len(theirs) == 96  # 19 each of phi, psi and omega, and 39 chi
+    gap = peptide.angles(q, theirs) - np.array([*theirs.values()])
+    np.testing.assert_allclose(np.remainder(gap + np.pi, 2 * np.pi), np.pi, atol=5e-6)  # it reads in float32
+
+
 def test_residues_are_left_handed_and_atoms_apart():
     m = mol.peptide(ALL)
     x, place = m.atoms.positions, m.atoms.places

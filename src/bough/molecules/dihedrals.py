@@ -24,7 +24,7 @@ SIDE_CHAINS = {
 SAME = {"HID": "HIS", "HIE": "HIS", "HIP": "HIS", "CYX": "CYS", "ASH": "ASP", "GLH": "GLU", "LYN": "LYS"}
 # Atoms with + are of the next residue, with - of the one before; of several choices, the first that is there counts
 NAMED = {
-    "omega": ("-CA -C N CA",), "phi": ("-C N CA C",), "psi": ("N CA C +N", "N CA C OXT", "N CA C O"),
+    "omega": ("CA C +N +CA",), "phi": ("-C N CA C",), "psi": ("N CA C +N", "N CA C OXT", "N CA C O"),
     "alpha": ("-O3' P O5' C5'",), "beta": ("P O5' C5' C4'",), "gamma": ("O5' C5' C4' C3'",),
     "delta": ("C5' C4' C3' O3'",), "epsilon": ("C4' C3' O3' +P",), "zeta": ("C3' O3' +P +O5'",),
     "chi": ("O4' C1' N9 C4", "O4' C1' N1 C2"),
