@@ -163,6 +163,22 @@ def test_names_of_charmm_have_dihedrals(tmp_path):
     assert not found.notes
 
 
+@pytest.mark.parametrize("kind", ["HSD", "XHI"])
+def test_states_of_residues_need_no_column_of_elements(tmp_path, kind):
+    """CHARMM writes names from column 14 on and no elements: gemmi reads calcium, cerium, helium, neodymium."""
+
+    def edit(lines):
+        plain = [
+            f"{line[:12]} {line[12:16].strip():3}{line[16:66]}" if line.startswith("ATOM") else line for line in lines
+        ]
+        return [line.replace("HIS", kind) for line in plain]
+
+    like, found = mol.peptide("AHA"), edited(mol.peptide("AHA"), tmp_path / "charmm.pdb", edit)
+    assert found.atoms.element.tolist() == like.atoms.element.tolist()
+    np.testing.assert_array_equal(found.atoms.bonds, like.atoms.bonds)
+    assert ("A/2/chi1" in found.dihedrals) == (kind != "XHI")
+
+
 def test_insertion_codes_breaks_and_missing_atoms_are_kept_apart(tmp_path):
     def edit(lines):
         kept = [line for line in lines if not (line[22:26] == "   2" and line[12:16].strip() in ("C", "O"))]

@@ -21,7 +21,12 @@ SIDE_CHAINS = {
     "PHE": "N CA CB CG CD1", "PRO": "N CA CB CG CD", "SER": "N CA CB OG", "THR": "N CA CB OG1", "TRP": "N CA CB CG CD1",
     "TYR": "N CA CB CG CD1", "VAL": "N CA CB CG1",
 }  # fmt: skip
-SAME = {"HID": "HIS", "HIE": "HIS", "HIP": "HIS", "CYX": "CYS", "ASH": "ASP", "GLH": "GLU", "LYN": "LYS"}
+# Names of Amber, CHARMM and GROMACS for states of residues
+STATES = {
+    "HIS": "HID HIE HIP HSD HSE HSP HISA HISB HISD HISE HISH HIS1 HIS2", "CYS": "CYX CYM CYN CYSH CYS1 CYS2",
+    "ASP": "ASH ASPH ASPP", "GLU": "GLH GLUH GLUP", "LYS": "LYN LYSH LSN", "ARG": "ARN ARGN",
+}  # fmt: skip
+SAME = {name: residue for residue, names in STATES.items() for name in names.split()}
 # Atoms with + are of the next residue, with - of the one before; of several choices, the first that is there counts
 NAMED = {
     "omega": ("CA C +N +CA",), "phi": ("-C N CA C",), "psi": ("N CA C +N", "N CA C OXT", "N CA C O"),

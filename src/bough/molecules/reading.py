@@ -29,6 +29,7 @@ LINK = 0.20  # nm, the longest bond along a chain
 DISULPHIDE = 0.25  # nm
 LONGEST = 0.35  # nm, over any covalent bond
 BIOLOGICAL = ("C", "H", "N", "O", "P", "S")  # elements of amino acids, nucleotides and water
+ORGANIC = {"B", "BR", "C", "CL", "F", "H", "I", "N", "O", "P", "S", "SE"}  # elements of amino acids, odd ones included
 METALS = {"LI", "NA", "K", "MG", "CA", "MN", "FE", "CO", "NI", "CU", "ZN", "CD", "HG", "SR", "BA", "CS", "RB", "AL"}
 
 
@@ -92,7 +93,9 @@ def _atoms(structure: Any, notes: list[str]) -> Atoms:
     left: Counter[str] = Counter()
     for chain in structure[0]:
         for residue in _residues(chain, left):
-            known = [(atom, _element(residue.name, atom, left)) for atom in _conformer(residue, left)]
+            present = _conformer(residue, left)
+            is_amino_acid = {"N", "CA", "C"} <= {atom.name for atom in present}
+            known = [(atom, _element(residue.name, is_amino_acid, atom, left)) for atom in present]
             for atom, element in ((atom, element) for atom, element in known if element):
                 first = seen.setdefault((len(residues), atom.name), atom.pos)
                 if first is not atom.pos and first.dist(atom.pos) < 10.0 * SHORTEST:
@@ -145,7 +148,7 @@ def _conformer(residue: Any, left: Counter[str]) -> list[Any]:
     return kept
 
 
-def _element(residue: str, atom: Any, left: Counter[str]) -> str:
+def _element(residue: str, is_amino_acid: bool, atom: Any, left: Counter[str]) -> str:
     """The element of an atom, "" where it is unknown.
 
     Atoms of amino acids, nucleotides and water begin with their element, whatever the columns of a file say: without
@@ -156,7 +159,7 @@ def _element(residue: str, atom: Any, left: Counter[str]) -> str:
     if found == "D":
         left["atoms of deuterium are read as hydrogen"] += 1
         return "H"
-    if letter in BIOLOGICAL and (is_known or found == "X"):
+    if letter in BIOLOGICAL and (is_known or found == "X" or (is_amino_acid and found.upper() not in ORGANIC)):
         left["elements are missing or odd: they follow from the names of the atoms"] += found != letter
         return letter
     if found == "X":
@@ -259,7 +262,8 @@ def _along_chains(atoms: Atoms, notes: list[str]) -> set[tuple[int, int]]:
 
 def _bridges(atoms: Atoms) -> set[tuple[int, int]]:
     """Disulphides that no record declares: SG atoms as close as a bond."""
-    sulphur = np.flatnonzero((atoms.name == "SG") & np.isin(atoms.kind[atoms.residue], ("CYS", "CYX")))
+    cysteines = ["CYS", *(name for name, residue in SAME.items() if residue == "CYS")]
+    sulphur = np.flatnonzero((atoms.name == "SG") & np.isin(atoms.kind[atoms.residue], cysteines))
     x: FloatArray = atoms.positions[sulphur]
     found = set()
     for k, a in enumerate(sulphur.tolist()):
