@@ -109,11 +109,55 @@ def test_a_force_field_says_what_it_does_not_know(tmp_path):
     file.write_text("\n".join(line for line in file.read_text().splitlines() if line[76:78] != " H"))
     bare = mol.from_file(file)
     assert len(bare.atoms) == heavy.sum()
-    with pytest.raises(ModelError, match=r"does not know this molecule.*add_hydrogens"):
+    with pytest.raises(ModelError, match=r"know A/1 \(GLY\), A/2 \(ALA\): .* missing 3 H atoms; .*add_hydrogens"):
         bare.minimize(mol.OpenMM("amber14-all.xml"))
     full = mol.from_file(file, add_hydrogens=7.0)
     assert sorted(full.atoms.element) == sorted(m.atoms.element)
     assert "hydrogens were added" in full.notes[-1]
+
+
+def test_residues_get_the_hydrogens_that_they_lack(tmp_path):
+    """Files of united atoms have those of N and O alone, by other names; others lack some residues' hydrogens."""
+    pytest.importorskip("openmm")
+    m = mol.peptide("ASGAA")
+    file = m.write(tmp_path / "all.pdb")
+    lines = file.read_text().splitlines()
+
+    def read(keep, rename):
+        lacks = [line for line in lines if line[:4] != "ATOM" or line[76:78] != " H" or keep(line)]
+        other = [line[:12] + rename(line[12:16]) + line[16:] if line[76:78] == " H" else line for line in lacks]
+        file.write_text("\n".join(other) + "\n")
+        return mol.from_file(file, add_hydrogens=7.0)
+
+    polar = read(lambda line: line[12:16] == " H  ", lambda name: " HN ")
+    whole = read(lambda line: True, lambda name: f" X{name.strip()[1:]:2s}")
+    half = read(lambda line: int(line[22:26]) < 4, lambda name: name)
+    same = read(lambda line: True, lambda name: name)
+    for found in (polar, whole, half, same):
+        assert sorted(found.atoms.element) == sorted(m.atoms.element)
+        assert np.isfinite(mol.OpenMM("amber14-all.xml").on(found)(found.atoms.positions)[0])
+    assert any("4 hydrogens of residues that have no others are replaced" in note for note in polar.notes)
+    assert "A/2/XB2" in whole.atoms.places
+    assert "A/2/HB2" in half.atoms.places
+    assert not any("hydrogens" in note for note in [*whole.notes, *same.notes])
+    np.testing.assert_allclose(same.atoms.positions, m.atoms.positions, atol=6e-5)
+
+
+def test_what_a_force_field_does_not_know_is_named_and_omitted(tmp_path):
+    pytest.importorskip("openmm")
+    file = mol.peptide("GA").write(tmp_path / "bound.pdb")
+    ligand = "HETATM  902  C1  XYZ B   2       7.000  60.000  60.000  1.00  9.00           C  "
+    file.write_text(file.read_text().replace("END", ligand + "\nEND"))
+    field = mol.OpenMM("amber14-all.xml")
+    with pytest.raises(ModelError, match=r"does not know B/2 \(XYZ\): .*omit="):
+        mol.from_file(file).minimize(field)
+    found = mol.from_file(file, omit=["B"])
+    assert any("1 residues are omitted: B/2 (XYZ)" in note for note in found.notes)
+    assert np.isfinite(found.minimize(field, calls=3).energy)
+    with pytest.raises(ModelError, match="leaves no atom"):
+        mol.from_file(file, omit=["A", "B"])
+    with pytest.raises(OptionError, match="omit: there is no chain or residue 'Q'"):
+        mol.from_file(file, omit=["Q"])
 
 
 def test_hydrogens_that_are_added_have_ideal_places(tmp_path):

@@ -201,9 +201,10 @@ def test_branches_of_side_chains_have_their_own_names(peptide):
 
 def test_bonds_of_ideal_geometry_have_the_lengths_of_amber(peptide):
     openmm = pytest.importorskip("openmm")
+    app = pytest.importorskip("openmm.app")
     from bough.molecules.force_field import topology
 
-    system = openmm.app.ForceField("amber14-all.xml").createSystem(topology(peptide.atoms))
+    system = app.ForceField("amber14-all.xml").createSystem(topology(peptide.atoms))
     bonds = next(force for force in system.getForces() if isinstance(force, openmm.HarmonicBondForce))
     x = peptide.atoms.positions
     for a, b, length, _ in map(bonds.getBondParameters, range(bonds.getNumBonds())):

@@ -93,18 +93,15 @@ class Source:
 
 
 def molecule_of(structure: str, ph: float | None = None, **options: Any) -> Molecule:
-    """A peptide by its sequence, or a structure that is read; without hydrogens it gets some, if a pH is given."""
+    """A peptide by its sequence, or a structure that is read, with the hydrogens that it lacks at a pH."""
     from bough import molecules
 
-    unknown = options.keys() - {"rotatable", "fixed"}
+    unknown = options.keys() - {"rotatable", "fixed", "omit"}
     if unknown:
         raise ModelError(f"{short(structure)}: a structure takes none of the options of robots, got {min(unknown)}")
     if structure.startswith("peptide:"):
         return molecules.peptide(structure.removeprefix("peptide:"), rotatable=options.get("rotatable", "all"))
-    found = molecules.from_file(existing(structure), **options)
-    if ph is None or (found.atoms.element == "H").any():
-        return found
-    return molecules.from_file(structure, add_hydrogens=ph, **options)
+    return molecules.from_file(existing(structure), add_hydrogens=ph, **options)
 
 
 def existing(file: str) -> str:

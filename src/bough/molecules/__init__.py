@@ -59,6 +59,7 @@ def from_file(
     *,
     rotatable: str | Iterable[str] = "all",
     fixed: Iterable[str] = (),
+    omit: Iterable[str] = (),
     add_hydrogens: float | None = None,
 ) -> Molecule:
     """Read a PDB or mmCIF file (also .gz).
@@ -69,21 +70,29 @@ def from_file(
         "sidechains", "rings" (of single bonds: the pucker of proline), or names of dihedrals, such as "phi", "chi1",
         "omega" or "A/57/phi"; several in a list.
     fixed : chains ("B"), residues ("A/301") or "solvent" (water and ions) that stay where they are.
-    add_hydrogens : a pH; hydrogens that are missing are added by OpenMM.
+    omit : the same words: what is not read.
+    add_hydrogens : a pH; OpenMM adds the hydrogens that residues lack. Where a residue has only some of its hydrogens,
+        by names that OpenMM does not know, all of them are replaced.
     """
     notes: list[str] = []
-    atoms = read_atoms(path, notes)
+    atoms = read_atoms(path, notes).without(omit, notes)
     if add_hydrogens is not None:
         atoms = with_hydrogens(atoms, add_hydrogens, notes)
     return Molecule(atoms, name=Path(path).name.split(".")[0], rotatable=rotatable, fixed=fixed, notes=notes)
 
 
 def from_openmm(
-    topology: Any, positions: Any, *, rotatable: str | Iterable[str] = "all", fixed: Iterable[str] = ()
+    topology: Any,
+    positions: Any,
+    *,
+    rotatable: str | Iterable[str] = "all",
+    fixed: Iterable[str] = (),
+    omit: Iterable[str] = (),
 ) -> Molecule:
     """The atoms of a Topology of OpenMM, at positions (atoms, 3) with a unit or in nm."""
-    atoms = atoms_of(topology, positions)
-    return Molecule(atoms, rotatable=rotatable, fixed=fixed, notes=long_bonds(atoms))
+    notes: list[str] = []
+    atoms = atoms_of(topology, positions).without(omit, notes)
+    return Molecule(atoms, rotatable=rotatable, fixed=fixed, notes=[*notes, *long_bonds(atoms)])
 
 
 def peptide(

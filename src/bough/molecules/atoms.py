@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import MissingExtraError, ModelError, ShapeError, UnknownNameError, nearest
+from bough.errors import MissingExtraError, ModelError, ShapeError, UnknownNameError, nearest, unknown_option
 from bough.types import BoolArray, FloatArray, IntArray
 
 Words = npt.NDArray[np.str_]
@@ -84,6 +84,42 @@ class Atoms:
             return found
         several = [atoms] if isinstance(atoms, str | int) else atoms
         return np.array([self.place(atom) for atom in several], np.int64)
+
+    def residues_of(self, words: Iterable[str], option: str) -> BoolArray:
+        """(residues,) whether it is of these chains ("B") and residues ("A/301"), or "solvent": water and ions."""
+        keys = np.array([self.residue_key(k) for k in range(len(self.chain))])
+        chosen = np.zeros(len(keys), bool)
+        for word in [words] if isinstance(words, str) else words:
+            if word == "solvent":
+                chosen |= self.water | (self.hetero & (np.diff(self.first) == 1))
+                continue
+            found = (self.chain == word) | (keys == word)
+            if not found.any():
+                names = sorted({*self.chain.tolist(), *keys.tolist()})
+                raise unknown_option(f"{option}: there is no chain or residue {word!r}", word, names)
+            chosen |= found
+        return chosen
+
+    def kept(self, atoms: BoolArray) -> Atoms:
+        """These atoms (atoms,) alone, with the bonds between them and the residues they belong to."""
+        number, place = np.cumsum(atoms) - 1, np.zeros(len(self.chain), bool)
+        place[self.residue[atoms]] = True
+        residue = (np.cumsum(place) - 1)[self.residue[atoms]]
+        bonds = number[self.bonds[atoms[self.bonds].all(axis=1)]]
+        return Atoms(
+            self.name[atoms], self.element[atoms], residue, self.positions[atoms], bonds, self.chain[place],
+            self.number[place], self.kind[place], self.hetero[place], self.b_factor[atoms],
+        )  # fmt: skip
+
+    def without(self, omit: Iterable[str], notes: list[str]) -> Atoms:
+        """The atoms that `omit` does not name, as `residues_of` takes it."""
+        chosen = self.residues_of(omit, "omit")
+        if chosen.all():
+            raise ModelError(f"omit={omit!r} leaves no atom")
+        if chosen.any():
+            some = some_of([f"{self.residue_key(k)} ({self.kind[k]})" for k in np.flatnonzero(chosen).tolist()])
+            notes.append(f"{chosen.sum()} residues are omitted: {some}")
+        return self.kept(~chosen[self.residue])
 
     @cached_property
     def masses(self) -> FloatArray:

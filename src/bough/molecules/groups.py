@@ -72,7 +72,7 @@ def rigid_groups(
         opened = (kept[:, None] == np.array(list(rings))).all(axis=-1).any(axis=1)
         cut, kept = np.concatenate([cut, kept[opened]]), kept[~opened]
     flexible = {(min(a, b), max(a, b)) for ring in rings.values() for a, b in pairwise(ring)}
-    still = _are_fixed(atoms, fixed)
+    still = atoms.residues_of(fixed, "fixed")[atoms.residue]
     while True:
         said = list[str]()
         neighbours = bonded_atoms(len(atoms), kept)
@@ -291,25 +291,6 @@ def _components(n: int, bonds: IntArray) -> IntArray:
         label = label[label]
         if (label == before).all():
             return np.unique(label, return_inverse=True)[1]
-
-
-def _are_fixed(atoms: Atoms, fixed: Iterable[str]) -> BoolArray:
-    """(atoms,) whether an atom is in a chain or residue of these names."""
-    words = [fixed] if isinstance(fixed, str) else list(fixed)
-    keys = np.array([atoms.residue_key(k) for k in range(len(atoms.chain))])
-    size = np.diff(atoms.first)
-    chosen = np.zeros(len(keys), bool)
-    for word in words:
-        if word == "solvent":
-            chosen |= atoms.water | (atoms.hetero & (size == 1))
-            continue
-        found = (atoms.chain == word) | (keys == word)
-        if not found.any():
-            raise unknown_option(
-                f"fixed: there is no chain or residue {word!r}", word, sorted({*atoms.chain.tolist(), *keys.tolist()})
-            )
-        chosen |= found
-    return chosen[atoms.residue]
 
 
 def _forest(

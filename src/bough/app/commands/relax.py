@@ -28,7 +28,8 @@ def relax(
     page: Annotated[Path | None, typer.Option(help="Write one page with the motion and the energy.")] = None,
     rotatable: Annotated[str, typer.Option(help="Which bonds turn: all, backbone, sidechains, or names.")] = "all",
     fixed: Annotated[str, typer.Option(help="Chains or residues that stay: B,A/301,solvent.")] = "",
-    ph: Annotated[float, typer.Option("--ph", help="At which hydrogens are added where there are none.")] = 7.0,
+    omit: Annotated[str, typer.Option(help="Chains or residues that are not read, in the same words.")] = "solvent",
+    ph: Annotated[float, typer.Option("--ph", help="At which hydrogens that residues lack are added.")] = 7.0,
     calls: Annotated[int, typer.Option(min=1, help="Evaluations of the energy, at most.")] = 1000,
     json: Json = False,
 ) -> None:
@@ -44,9 +45,9 @@ def relax(
     if page is not None:
         check_folder(page)
     alone = force_field == ["none"]
-    options = {"rotatable": rotatable.split(","), "fixed": [word for word in fixed.split(",") if word]}
+    words = {name: [word for word in text.split(",") if word] for name, text in (("fixed", fixed), ("omit", omit))}
     with working("reading the structure"):
-        molecule = molecule_of(structure, ph=None if alone else ph, **options)
+        molecule = molecule_of(structure, ph=None if alone else ph, rotatable=rotatable.split(","), **words)
     if output is not None:
         check_file(output, molecule.atoms)
     energy = molecules.Repulsion(molecule) if alone else molecules.OpenMM(*force_field)
