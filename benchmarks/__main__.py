@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks import overview, plots, report
 from benchmarks.absent import Requirements, left_out
-from bough.app.bench.timing import Timing
+from benchmarks.timing import Timing
 from bough.errors import BoughError, MissingExtraError, OptionError, UnknownNameError, nearest, short
 from bough.record import progress_bar
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from bough.app.bench.timing import Timing
+from benchmarks.timing import Timing
 
 GROUP = "not measured"
 

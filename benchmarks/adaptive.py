@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.timing import Timing
 from bough.adaptive import QuasiStatics, Stats, relative_joint
-from bough.app.bench.timing import Timing
 from bough.compile.settings import most_threads
 from bough.model import Model
 from bough.zoo import chain, molecule

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.absent import installed
+from benchmarks.timing import Timing
 from bough.app.bench.compare import Function, ends_of, functions
 from bough.app.bench.engines.mujoco import MujocoEngine
 from bough.app.bench.engines.pinocchio import pinocchio_model
 from bough.app.bench.states import DT, Compared, PeerState, check, layout, random_state, random_states
-from bough.app.bench.timing import Call, Contestant, Timing, contest
+from bough.app.bench.timing import Call, Contestant, contest
 from bough.compile.settings import on_threads, threads_of_environment
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, TooLargeError
@@ -37,10 +38,8 @@ def functions_of(model: Model, dyn: Dynamics) -> dict[str, Function]:
 
 def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Sequence[str]) -> list[Timing]:
     """Per configuration: one thread and all, float64 and float32; a function that is not run says why."""
-    rng, s, group = np.random.default_rng(1), random_state(model), f"batch of {size}"
-    Q, (V, T) = model.random_configuration(rng, size), rng.normal(size=(2, size, model.nv))
-    Q[0], V[0], T[0] = s.q, s.v, s.tau
-    double = PeerState(Q, V, T, rng.normal(size=(size, len(model.body_names), 6)), 0 * V, s.dt)
+    s, double, group = random_state(model), random_state(model, 1, size), f"batch of {size}"
+    double.q[0], double.v[0], double.tau[0] = s.q, s.v, s.tau
     single = double._replace(**{name: x.astype(np.float32) for name, x in double._asdict().items()})
     found = []
     for case, function in functions_of(model, dyn).items():

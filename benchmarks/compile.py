@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.absent import Requirements
 from benchmarks.dynamics import G1, models
+from benchmarks.timing import Timing
 from bough import count, zoo
-from bough.app.bench.timing import Timing
 from bough.compile.executions import traced
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX

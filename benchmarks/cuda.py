@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks import gpu_contacts, gpu_motion, gpu_peers, reaching
 from benchmarks.absent import Requirements, robot_file
 from benchmarks.dynamics import G1
+from benchmarks.timing import Timing
 from bough import zoo
-from bough.app.bench.timing import Timing
 from bough.compile.emit.cuda import Layout
 from bough.compile.routine import Constants, Routine, interpret, operations
 from bough.compile.run.cuda import CudaFunction, bind

@@ -12,13 +12,13 @@ import numpy as np
 from benchmarks.absent import Requirements, robot_file
 from benchmarks.batches import batch
 from benchmarks.engines import OTHERS
+from benchmarks.timing import Timing
 from bough import zoo
 from bough.app.bench.compare import compare, functions, single
-from bough.app.bench.engines import ENGINES, agreed
+from bough.app.bench.engines import ENGINES, contestants
 from bough.app.bench.states import Compared, random_states
-from bough.app.bench.timing import Contestant, Timing, contest
+from bough.app.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import BoughError
 from bough.io import load
 from bough.model import Model
 
@@ -40,7 +40,9 @@ def of_paper(make: Callable[[], Model]) -> list[Timing]:
     model = make()
     compared, dyn = compare(model, SECONDS, ENGINES | OTHERS), Dynamics(model)
     engines = [name for name in ENGINES if name not in compared.absent]
-    found = [row.noted(compared.absent) for row in compared.rows]
+    found = [Timing("single call", model.name, case, times) for case, times in compared.times.items()]
+    found += [Timing("single call", model.name, case, {}, why) for case, why in compared.notes.items()]
+    found = [row.noted(compared.absent) for row in found]
     return found + [row for size in (BATCH, MANY) for row in batch(model, dyn, size, SECONDS, engines)]
 
 
@@ -71,14 +73,8 @@ def general(model: Model) -> list[Timing]:
     calls, expected, _ = single(dyn, functions(dyn), states)
     shown = (Compared.FORWARD, Compared.INVERSE, Compared.MASS, Compared.FACTOR)
     expected = [{case: x[case] for case in shown} for x in expected]
-    cases: dict[str, dict[str, Contestant]] = {case: {"bough": calls[case]} for case in shown}
-    left_out: dict[str, str] = {}
-    for name, engine in ENGINES.items():
-        try:
-            for case, peer in agreed(engine, model, states, expected).items():
-                cases[case][peer.label] = peer.calls
-        except BoughError as error:
-            left_out[name] = str(error)
+    ours = {case: calls[case] for case in shown}
+    cases, left_out = contestants(ours, ENGINES, model, states, expected)
     rows = (Timing("general code, single call", model.name, case, contest(c)) for case, c in cases.items())
     return [row.noted(left_out) for row in rows]
 

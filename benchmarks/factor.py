@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.timing import Timing
 from bough import zoo
 from bough.app.bench.engines.mujoco import mujoco_model
-from bough.app.bench.timing import Contestant, Timing, contest
+from bough.app.bench.timing import Contestant, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, ModelError, NumericalError
 from bough.model import Model

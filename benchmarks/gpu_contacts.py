@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.absent import robot_file
 from benchmarks.dynamics import G1
+from benchmarks.timing import Timing
 from bough import zoo
-from bough.app.bench.timing import Timing
 from bough.convert import to_mujoco
 from bough.dynamics import Dynamics
 from bough.errors import NumericalError, required

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.absent import robot_file
+from benchmarks.timing import Timing
 from bough import zoo
-from bough.app.bench.timing import Timing
 from bough.dynamics import Dynamics
 from bough.io import load
 from bough.model import Model

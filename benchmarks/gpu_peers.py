@@ -19,9 +19,9 @@ import numpy as np
 
 from benchmarks.absent import left_out, robot_file
 from benchmarks.dynamics import G1
+from benchmarks.timing import Timing
 from bough import zoo
 from bough.app.bench.engines.mujoco import mujoco_model
-from bough.app.bench.timing import Timing
 from bough.convert import to_mujoco
 from bough.dynamics import Dynamics
 from bough.errors import NumericalError

@@ -15,12 +15,13 @@ from benchmarks.batches import MOST
 from benchmarks.compile import first_calls
 from benchmarks.dynamics import BATCH, G1, models
 from benchmarks.opspace import both_precisions
+from benchmarks.timing import Timing
 from bough import zoo
 from bough.app.bench import compare
 from bough.app.bench.engines import ENGINES, Peer, agreed
 from bough.app.bench.engines.pinocchio import PinocchioEngine
 from bough.app.bench.states import Compared, PeerState, random_states
-from bough.app.bench.timing import Call, Contestant, Timing, contest
+from bough.app.bench.timing import Call, Contestant, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.functions import FUNCTIONS
 from bough.model import Model

@@ -13,10 +13,11 @@ from benchmarks.absent import installed
 from benchmarks.dynamics import BATCH
 from benchmarks.opspace import both_precisions
 from benchmarks.robots import DT, RADIUS, SOLVED, SPEED
+from benchmarks.timing import Timing
 from bough import zoo
 from bough.app.bench.engines.pinocchio import pinocchio_model
 from bough.app.bench.states import check, layout
-from bough.app.bench.timing import Call, Contestant, Timing, contest
+from bough.app.bench.timing import Call, Contestant, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError
 from bough.model import Builder, Model

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 import bough
+from benchmarks.timing import Timing
 from bough import molecules as mol
-from bough.app.bench.timing import Timing
 from bough.molecules.force_field import with_hydrogens
 from bough.molecules.reading import with_bonds
 from bough.types import FloatArray

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.timing import Timing
 from bough import dynamics
 from bough.adaptive import Dynamics, QuasiStatics, body_acceleration, relative_joint
-from bough.app.bench.timing import Timing
 from bough.model import Model, Passive
 from bough.types import FloatArray, IntArray
 from bough.zoo import chain, molecule

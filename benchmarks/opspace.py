@@ -11,10 +11,11 @@ import numpy as np
 from benchmarks.absent import Requirements, robot_file
 from benchmarks.batches import refuse_large
 from benchmarks.dynamics import BATCH, G1, MANY
+from benchmarks.timing import Timing
 from bough import zoo
 from bough.app.bench.engines.pinocchio import pinocchio_model
 from bough.app.bench.states import check, layout, random_states
-from bough.app.bench.timing import Call, Contestant, Times, Timing, contest
+from bough.app.bench.timing import Call, Contestant, Times, contest
 from bough.compile.settings import on_threads
 from bough.control import Gains, Reference, TaskController
 from bough.dynamics.engine import bind_arrays

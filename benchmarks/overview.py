@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import report
-from bough.app.bench.timing import Timing
+from benchmarks.timing import Timing
 
 ROBOTS = {
     "panda": "Panda arm", "allegro_hand_right": "Allegro hand", "go1": "Go1", "humanoid": "humanoid, 30 DoF",

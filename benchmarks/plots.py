@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.app.bench.timing import Timing
+from benchmarks.timing import Timing
 
 COLOURS = {
     "chain": "#0072B2",

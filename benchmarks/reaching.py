@@ -13,9 +13,10 @@ import numpy as np
 
 from benchmarks.absent import robot_file
 from benchmarks.dynamics import G1
+from benchmarks.timing import Timing
 from bough.app.bench.engines.mujoco import mujoco_model
 from bough.app.bench.states import check
-from bough.app.bench.timing import Timing, contest
+from bough.app.bench.timing import contest
 from bough.control import ik
 from bough.dynamics.dynamics import Dynamics
 from bough.io import load

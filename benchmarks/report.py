@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bough.app.bench.timing import Timing, machine
+from benchmarks.timing import Timing, machine
 from bough.errors import OptionError, short
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import settling
+from benchmarks.timing import Timing
 from bough.adaptive import ErrorMeasure, QuasiStatics, Restraints, energy
-from bough.app.bench.timing import Timing
 from bough.model import Model
 from bough.types import FloatArray
 from bough.zoo import adenylate_kinase, fold, molecule, protein

@@ -12,9 +12,10 @@ import numpy as np
 from benchmarks.absent import Requirements, robot_file
 from benchmarks.dynamics import G1
 from benchmarks.reaching import FEET, HANDS, four_limbs, one_arm
+from benchmarks.timing import Timing
 from bough import zoo
 from bough.app.bench.states import check
-from bough.app.bench.timing import Timing, contest
+from bough.app.bench.timing import contest
 from bough.compile.settings import most_threads
 from bough.control import Contact, Gains, Reference, WholeBody
 from bough.dynamics.dynamics import Dynamics

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.timing import Timing
 from bough import cost, zoo
-from bough.app.bench.engines import ENGINES, agreed
+from bough.app.bench.engines import ENGINES, contestants
 from bough.app.bench.states import Compared, random_states
-from bough.app.bench.timing import Contestant, Timing, contest
+from bough.app.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import BoughError
 from bough.model import Model
 from bough.sparsity import ltdl
 from bough.sparsity.pattern import to_dense
@@ -87,14 +87,7 @@ def beside(model: Model, name: str) -> Iterator[Timing]:
     expected = [{case: calls[k]() for case, calls in ours.items()} for k in range(len(states))]
     for found in expected:
         found[Compared.MASS] = to_dense(found[Compared.MASS], model.dof_tree)
-    peers: dict[str, dict[str, Contestant]] = {case: {"bough": calls} for case, calls in ours.items()}
-    left_out = {}
-    for short, engine in ENGINES.items():
-        try:
-            for case, peer in agreed(engine, model, states, expected).items():
-                peers[case][peer.label] = peer.calls
-        except BoughError as error:
-            left_out[short] = str(error)
+    peers, left_out = contestants(ours, ENGINES, model, states, expected)
     for case, calls in peers.items():
         yield Timing("large trees: beside other engines", name, case, contest(calls)).noted(left_out)
 

@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks.timing import Timing
 from bough.adaptive import Closure, QuasiStatics, energy
-from bough.app.bench.timing import Timing, contest
+from bough.app.bench.timing import contest
 from bough.model import Model
 from bough.zoo import cable, chain, molecule
 

@@ -19,7 +19,8 @@ from tempfile import TemporaryDirectory
 import bough
 from benchmarks.absent import Requirements, installed, robot_file
 from benchmarks.dynamics import G1
-from bough.app.bench.timing import Times, Timing
+from benchmarks.timing import Timing
+from bough.app.bench.timing import Times
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.functions import FUNCTIONS
 

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+from benchmarks.timing import Timing
 from bough import zoo
-from bough.app.bench.timing import Timing
 from bough.sweep import DrawnRows, Evaluate, Job, Processes, Roll, Threads, Workers, run
 
 CHUNKS, ROUNDS = 12, 3

@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks.timing import Timing
 from bough import zoo
-from bough.app.bench.timing import Timing, contest
+from bough.app.bench.timing import contest
 from bough.compile.run import threads
 from bough.compile.settings import threads_of_environment
 from bough.dynamics.dynamics import Dynamics

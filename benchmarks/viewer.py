@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
-from bough.app.bench.timing import Timing
+from benchmarks.timing import Timing
 from bough.errors import MissingExtraError
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

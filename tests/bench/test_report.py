@@ -11,8 +11,8 @@ import pytest
 import benchmarks
 from benchmarks import __main__ as runner
 from benchmarks.report import RENAMED, join, read, save, slower
+from benchmarks.timing import Timing
 from bough.app import bench
-from bough.app.bench.timing import Timing
 from bough.errors import OptionError, UnknownNameError
 
 BENCHMARKS, ENGINES = Path(benchmarks.__file__).parent, Path(bench.__file__).parent

@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks import factor, plots, scale, sweeps
 from benchmarks.__main__ import SECTIONS, run
+from benchmarks.timing import Timing
 from bough import zoo
-from bough.app.bench.timing import Timing, contest
+from bough.app.bench.timing import contest
 from bough.errors import OptionError, UnknownNameError
 
 

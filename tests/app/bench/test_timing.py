@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bough.app.bench.timing import Times, Timing, contest
+from benchmarks.timing import Timing
+from bough.app.bench.timing import Times, contest
 
 
 def test_contestants_alternate():

@@ -43,7 +43,7 @@ def test_an_engine_that_is_missing_or_differs_is_named(run, monkeypatch):
 def test_what_is_measured_shows_that_it_goes_on(run, monkeypatch):
     seen = []
     monkeypatch.setattr("bough.app.commands.tour.working", lambda what: seen.append(what) or nullcontext())
-    monkeypatch.setattr("bough.app.bench.compare.compare", lambda *given: compare.Comparison([], {}))
+    monkeypatch.setattr("bough.app.bench.compare.compare", lambda *given: compare.Comparison({}, {}, {}))
     run("bench", "--model", "zoo:arm:2", "--json")
     assert seen == ["measuring"]
 
@@ -54,7 +54,7 @@ def test_a_model_is_loaded_with_the_options_of_other_commands(run, refused, monk
     def look(model, seconds, engines):
         assert engines == compare.ENGINES | OTHERS
         seen.append(model)
-        return compare.Comparison([], {})
+        return compare.Comparison({}, {}, {})
 
     monkeypatch.setattr("bough.app.bench.compare.compare", look)
     run(

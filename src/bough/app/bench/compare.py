@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.app.bench.engines import ENGINES, agreed
-from bough.app.bench.states import DT, Compared, PeerState, end_effectors, layout, random_states
-from bough.app.bench.timing import Call, Contestant, Timing, contest
-from bough.compile.settings import on_threads
+from bough.app.bench.engines import ENGINES, contestants
+from bough.app.bench.states import Compared, PeerState, end_effectors, layout, random_state, random_states
+from bough.app.bench.timing import Call, Times, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError
 from bough.model import Model
@@ -23,9 +22,10 @@ MOST, LARGEST = 500_000_000, 1000  # bytes of the result of a batch; degrees of 
 
 
 class Comparison(NamedTuple):
-    """Timings, and why an engine does not take part."""
+    """Times by function, why a function has none, and why an engine does not take part."""
 
-    rows: list[Timing]
+    times: dict[str, Times]
+    notes: dict[str, str]
     absent: dict[str, str]
 
 
@@ -81,23 +81,13 @@ def compare(model: Model, seconds: float = 0.3, engines: Mapping[str, str] = ENG
     """Single calls of the functions that everybody needs, and Bough's time in a batch."""
     dyn, states = Dynamics(model), random_states(model)
     ours = functions(dyn, ends_of(model, dyn))
-    calls, found, why = single(dyn, ours, states)
-    peers: dict[str, dict[str, Contestant]] = {case: {"bough": x} for case, x in calls.items()}
-    absent: dict[str, str] = {}
-    for name, engine in engines.items():
-        try:
-            for case, peer in agreed(engine, model, states, found).items():
-                peers[case][peer.label] = peer.calls
-        except (BoughError, ValueError, RuntimeError) as error:
-            absent[name] = str(error)
-    for case, call in batched(model, {case: ours[case] for case in peers if case in ours}).items():
-        peers[case][IN_BATCH] = call
-    rows = []
-    for case, x in peers.items():
-        times = contest(x, seconds).per({name: BATCH if name == IN_BATCH else 1 for name in x})
-        rows.append(Timing("single call", model.name, case, times))
-    rows += [Timing("single call", model.name, case, {}, text) for case, text in why.items()]
-    return Comparison(rows, absent)
+    calls, found, notes = single(dyn, ours, states)
+    cases, absent = contestants(calls, engines, model, states, found)
+    for case, call in batched(model, {case: ours[case] for case in cases if case in ours}).items():
+        cases[case][IN_BATCH] = call
+    count = {IN_BATCH: BATCH}
+    times = {case: contest(x, seconds).per({name: count.get(name, 1) for name in x}) for case, x in cases.items()}
+    return Comparison(times, notes, absent)
 
 
 # Single calls
@@ -138,22 +128,16 @@ def comparable(case: str, x: Any, s: PeerState, model: Model) -> Any:
 
 def batched(model: Model, ours: Mapping[str, Function]) -> dict[str, Call]:
     """The same for many configurations on one thread, into one array; without results that take too much memory."""
-    rng, calls = np.random.default_rng(1), dict[str, Call]()
+    calls = dict[str, Call]()
     if model.nv > LARGEST:
         return calls
-    q, (v, tau) = model.random_configuration(rng, BATCH), rng.normal(size=(2, BATCH, model.nv))
-    rows = PeerState(q, v, tau, rng.normal(size=(BATCH, len(model.body_names), 6)), 0 * v, np.array([DT]))
+    rows = random_state(model, 1, BATCH)
     for case, function in ours.items():
         try:
             few: Any = function.at(rows.first(2))()
             if sum(x.nbytes for x in (few if isinstance(few, tuple) else (few,))) / 2 * BATCH < MOST:
                 out = {"out": np.zeros((BATCH, *few.shape[1:]))} if isinstance(few, np.ndarray) else {}
-                calls[case] = partial(on_one_thread, function.at(rows, **out))
+                calls[case] = function.at(rows, threads=1, **out)
         except BoughError:  # of a row that is singular
             continue
     return calls
-
-
-def on_one_thread(run: Call) -> None:
-    with on_threads(1):
-        run()

@@ -61,13 +61,13 @@ def layout(model: Model) -> Layout:
     return Layout(np.array(q), np.array(v), int(np.flatnonzero(np.asarray(model.frames.body) >= 0)[-1]))
 
 
-def random_state(model: Model, seed: int = 0) -> PeerState:
-    m, rng = model.mechanism, np.random.default_rng(seed)
-    q, (v, tau) = model.random_configuration(rng), rng.normal(size=(2, model.nv))
+def random_state(model: Model, seed: int = 0, batch: int | None = None) -> PeerState:
+    m, rng, rows = model.mechanism, np.random.default_rng(seed), () if batch is None else (batch,)
+    q, (v, tau) = model.random_configuration(rng, batch), rng.normal(size=(2, *rows, model.nv))
     for i in np.flatnonzero(np.asarray(m.kind) == FREE):
         own = m.v_index[m.dof[i] : m.dof[i + 1]]
-        v[own] = tau[own] = 0.0
-    return PeerState(q, v, tau, rng.normal(size=(len(model.body_names), 6)), 0 * v, np.array([DT]))
+        v[..., own] = tau[..., own] = 0.0
+    return PeerState(q, v, tau, rng.normal(size=(*rows, len(model.body_names), 6)), 0 * v, np.array([DT]))
 
 
 def random_states(model: Model, count: int = 2) -> list[PeerState]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
-
-from bough.app.bench.timing import Timing
 
 # Columns, and what the labels of a library's calls begin with
 COLUMNS = {"Bough": "bough", "Pinocchio": "pin.", "MuJoCo": "mj_", "Drake": "drake", "DART": "dart", "CasADi": "CasADi",
@@ -21,9 +19,9 @@ def library(label: str) -> str:
     return next(name for name, begin in reversed(COLUMNS.items()) if label.startswith(begin))
 
 
-def table(rows: Sequence[Timing]) -> Group:
+def table(times: Mapping[str, Mapping[str, float]]) -> Group:
     """Microseconds; the fastest single call is marked."""
-    cells = {row.case: {library(label): t for label, t in row.seconds.items()} for row in rows if row.seconds}
+    cells = {case: {library(label): t for label, t in row.items()} for case, row in times.items()}
     names = [name for name in COLUMNS if any(name in row for row in cells.values())]
     shown = Table(box=None, padding=(0, 0, 0, 1))
     shown.add_column("", overflow="fold")
@@ -35,11 +33,6 @@ def table(rows: Sequence[Timing]) -> Group:
         texts = [micro(found[name]) + (" " if name != best else "*") if name in found else "" for name in names]
         shown.add_row(case, *(Text(x, style="bold" if x.endswith("*") else "") for x in texts))
     return Group(Text(TITLE), shown)
-
-
-def notes(rows: Iterable[Timing]) -> list[str]:
-    """Why cells are empty."""
-    return [f"{row.case}: {row.note}" for row in rows if row.note]
 
 
 def micro(seconds: float) -> str:

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date
 from statistics import median
-from typing import Any
 
-from bough import record
-from bough.compile.settings import threads
-
-PACKAGES = ("bough", "numpy", "llvmlite", "scipy", "pin", "mujoco", "drake", "dartpy", "cvxopt", "casadi", "torch",
-            "jax", "openmm")  # fmt: skip
 Call = Callable[[], object]
 # The same call at two or more states, taken in turn; or one call that has many states in itself (a batch, a step)
 Contestant = Call | Sequence[Call]
@@ -35,30 +26,6 @@ class Times(dict[str, float]):
     def __or__(self, other: Mapping[str, float]) -> Times:  # type: ignore[override]
         middle = other.median if isinstance(other, Times) else {}
         return Times({**self, **other}, self.median | middle)
-
-
-@dataclass(frozen=True)
-class Timing:
-    """One comparison: seconds per call of each contestant, Bough's own ones named "bough ..."."""
-
-    group: str
-    model: str
-    case: str
-    seconds: Mapping[str, float]
-    note: str = field(default="")
-    median: Mapping[str, float] = field(default_factory=dict)
-    numbers: Mapping[str, float] = field(default_factory=dict)  # other results, by a name that says their unit
-
-    def __post_init__(self) -> None:
-        """Times bring their medians along."""
-        if isinstance(self.seconds, Times):
-            object.__setattr__(self, "median", self.seconds.median)
-            object.__setattr__(self, "seconds", dict(self.seconds))
-
-    def noted(self, absent: Mapping[str, str]) -> Timing:
-        """The same row, saying which engines do not take part and why."""
-        why = "; ".join([self.note] * bool(self.note) + [f"without {name}: {text}" for name, text in absent.items()])
-        return replace(self, note=why)
 
 
 def contest(contestants: Mapping[str, Contestant], seconds: float = 0.6, burst: float = 2e-3) -> Times:
@@ -84,10 +51,3 @@ def _burst(calls: list[Call]) -> float:
     for call in calls:
         call()
     return (time.perf_counter() - start) / len(calls)
-
-
-def machine() -> dict[str, Any]:
-    """CPU and cores, GPU where one was used, Python, commit, versions of what takes part, and the day."""
-    used = sys.modules.get("bough.compile.run.cuda.gpu")
-    gpu = {"card": used.find_gpu().name} if used and used.find_gpu.cache_info().currsize else {}
-    return gpu | record.machine(PACKAGES) | {"cores": threads(), "date": date.today().isoformat()}

@@ -58,10 +58,10 @@ def bench(
     Contestants alternate in one run: Pinocchio and MuJoCo where they are installed and agree, in a checkout also
     Drake, DART and CasADi's C code. `python -m benchmarks` in a checkout runs the recorded benchmarks.
     """
-    from bough.app.bench import table
     from bough.app.bench.compare import compare
     from bough.app.bench.engines import ENGINES
-    from bough.app.bench.timing import machine
+    from bough.app.bench.table import table
+    from bough.record import machine
 
     source = Source(model, options)
     robot = source.model()
@@ -71,11 +71,13 @@ def bench(
     with patient("compiling for this robot", after=2.0), working("measuring"):
         found = compare(robot, seconds, ENGINES | other_engines())
     if json:
-        show_json({"machine": machine(), "rows": found.rows, "absent": found.absent})
+        rows = [{"case": case, "seconds": best, "median": best.median} for case, best in found.times.items()]
+        packages = ("bough", "numpy", "llvmlite", "pin", "mujoco")
+        show_json({"machine": machine(packages), "rows": rows, "notes": found.notes, "absent": found.absent})
         return
-    out().print(table.table(found.rows), "")
-    for words in table.notes(found.rows):
-        say(words)
+    out().print(table(found.times), "")
+    for case, why in found.notes.items():
+        say(f"{case}: {why}")
     for name, why in found.absent.items():
         say(f"{name} does not take part: {why}")
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.app.bench.states import Compared, PeerState, check
-from bough.errors import ModelError
+from bough.app.bench.timing import Call, Contestant
+from bough.errors import BoughError, ModelError
 from bough.joints import BALL, FREE, SLIDE, TURN
 from bough.model import Model
 from bough.spatial import inertia_matrix, quaternion_matrix
@@ -66,6 +67,25 @@ def agreed(engine: str, model: Model, states: Sequence[PeerState], expected: Exp
                 x = x @ B.T
             check(f"{own[case].label} on {model.name}", x, results[case])
     return {case: Peer(calls[0][case].label, [own[case].run for own in calls]) for case in shared}
+
+
+def contestants(
+    calls: Mapping[str, Sequence[Call]],
+    engines: Mapping[str, str],
+    model: Model,
+    states: Sequence[PeerState],
+    expected: Expected,
+) -> tuple[dict[str, dict[str, Contestant]], dict[str, str]]:  # fmt: skip
+    """By function: Bough's calls and those of engines that agree; and why an engine does not take part."""
+    found: dict[str, dict[str, Contestant]] = {case: {"bough": own} for case, own in calls.items()}
+    absent: dict[str, str] = {}
+    for name, engine in engines.items():
+        try:
+            for case, peer in agreed(engine, model, states, expected).items():
+                found[case][peer.label] = peer.calls
+        except (BoughError, ValueError, RuntimeError) as error:
+            absent[name] = str(error)
+    return found, absent
 
 
 def velocity_map(model: Model, s: PeerState, order: IntArray, linear: bool, angular: bool) -> FloatArray:
