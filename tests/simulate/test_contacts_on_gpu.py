@@ -32,9 +32,9 @@ def fallen(rows):
 
 
 @pytest.mark.native("compiles CUDA text")
-@pytest.mark.parametrize(("dtype", "longest"), [("float64", 15_000), ("float32", 15_000), ("float64", 1000)])
+@pytest.mark.parametrize(("dtype", "longest"), [("float64", 15_000), ("float32", 15_000), ("float64", 4000)])
 def test_a_gpu_steps_as_the_cpu_does(dtype, longest, gpu, monkeypatch):
-    monkeypatch.setattr(launches, "LONGEST", {4: longest, 8: longest})  # by one kernel, or by several
+    monkeypatch.setattr(launches, "LONGEST", {4: longest, 8: longest})  # by few kernels, or by many
     model, q, v, friction = fallen(5)
     q[:, 9], q[:, 10], tau = -1.99, 1.99, np.repeat([0.0, -12.0, 12.0], [8, 1, 1])  # into their stops
     how = {"dt": 2e-3, "contacts": FEET, "servo": (20.0, 1.0)}
@@ -58,9 +58,9 @@ def test_a_gpu_steps_as_the_cpu_does(dtype, longest, gpu, monkeypatch):
 
 
 @pytest.mark.native("compiles CUDA text")
-@pytest.mark.parametrize("longest", [15_000, 1000])
+@pytest.mark.parametrize("longest", [15_000, 4000])
 def test_the_same_bits_whatever_the_batch_and_the_neighbours(longest, gpu, monkeypatch):
-    monkeypatch.setattr(launches, "LONGEST", {4: longest, 8: longest})  # by one kernel, or by several
+    monkeypatch.setattr(launches, "LONGEST", {4: longest, 8: longest})  # by few kernels, or by many
     model, q, v, friction = fallen(70)
 
     def after(rows):
@@ -184,14 +184,13 @@ def test_grounds_pushes_and_sensors_are_those_of_the_cpu(ground, gpu, monkeypatc
 
 def test_a_plane_of_each_row_is_that_of_the_contacts():
     model, q, v, friction = fallen(3)
-    planes = slopes(3)
+    planes, general = slopes(3), bough.Dynamics(model, general=True)
     found = Ensemble(model, q, v, dt=2e-3, contacts=Contacts(SPHERES), friction=friction, planes=planes)
     found.step(40)
     for r, (*normal, height) in enumerate(planes):
         ground = Plane(tuple(height * np.array(normal)), tuple(normal))
-        one = Ensemble(
-            model, q[r : r + 1], v[r : r + 1], dt=2e-3, contacts=Contacts(SPHERES, ground), friction=friction[r : r + 1]
-        )
+        own = {"contacts": Contacts(SPHERES, ground), "friction": friction[r : r + 1], "dynamics": general}
+        one = Ensemble(model, q[r : r + 1], v[r : r + 1], dt=2e-3, **own)
         one.step(40)
         np.testing.assert_allclose(found.q[r], one.q[0], atol=1e-8)
         np.testing.assert_allclose(found.force[r], one.force[0], atol=1e-4)
