@@ -279,7 +279,7 @@ def test_a_row_that_fails_stops_no_other(stabilise):
     [
         (lambda space: ConstrainedDynamics(space.model), "has no closures"),
         (lambda space: ConstrainedDynamics(space, stabilise="soon"), "a time above zero"),
-        (lambda space: ConstrainedDynamics(space, iterations=1.5), "iterations at least 1"),
+        (lambda space: ConstrainedDynamics(space, iterations=1.5), "iterations is a whole number"),
         (
             lambda space: ConstrainedDynamics(space).impact(np.zeros(4), np.zeros(4), [0.1, 0.2]),
             "one number or 3",

@@ -153,7 +153,7 @@ def test_mjcf_geoms_sit_where_mujoco_puts_them(tmp_path):
         <geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.05"/><geom type="box" size="0.1 0.2 0.3" pos="0 0 0.4"/>
         </body></worldbody></mujoco>""")
     model = bough.load(path)
-    scene = dressed(model, path, [0.7])
+    scene = replace(dressed(model, path), q=np.array([0.7]))
     m = mujoco.MjModel.from_xml_path(str(path))
     d = mujoco.MjData(m)
     d.qpos[:] = 0.7

@@ -25,10 +25,10 @@ LARGEST = 5_000  # operations: more are not read by anyone, and SymPy would take
 
 
 @explained
-def expressions(model: Model, name: str, *, simplify: bool = True, digits: int = 12, **options: Any) -> Any:
+def expressions(model: Model, name: str, **options: Any) -> Any:
     """A function of `Dynamics` as a SymPy matrix in the symbols of `symbols(model, name)`; several outputs: a tuple.
 
-    An energy is an expression. Numbers that are whole, fractions with small denominators or twelfths of pi, to `digits`
+    An energy is an expression. Numbers that are whole, fractions with small denominators or twelfths of pi, to 12
     digits, become exact.
 
     >>> bough.sympy.expressions(pendulum, "mass_matrix")
@@ -40,7 +40,7 @@ def expressions(model: Model, name: str, *, simplify: bool = True, digits: int =
             f"{name} of {model.name!r} takes {len(traced.graph)} operations; at most {LARGEST:,} are shown"
         )
     results = evaluate(traced, [list(x) for x in _symbols(call)], FUNCTIONS)
-    found = [_shaped(numbers, y, simplify, digits) for numbers, y in zip(results, call.results, strict=True)]
+    found = [_shaped(numbers, y) for numbers, y in zip(results, call.results, strict=True)]
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -58,20 +58,19 @@ def _symbols(call: Call) -> tuple[Any, ...]:
     return tuple(tuple(sympy.Symbol(f"{x.name}{k}", real=True) for k in range(x.size)) for x in call.inputs)
 
 
-def _shaped(numbers: list[Any], shape: tuple[int, ...], simplify: bool, digits: int) -> Any:
+def _shaped(numbers: list[Any], shape: tuple[int, ...]) -> Any:
     """A matrix, or what is one number as it is."""
-    exact = [_exact(sympy.sympify(x), digits) for x in numbers]
-    exact = [sympy.simplify(x) for x in exact] if simplify else exact
+    exact = [sympy.simplify(_exact(sympy.sympify(x))) for x in numbers]
     return sympy.Matrix(shape[0], len(exact) // shape[0], exact) if shape else exact[0]
 
 
-def _exact(expression: Any, digits: int) -> Any:
+def _exact(expression: Any) -> Any:
     """Floating-point numbers as the fractions, or parts of a turn, that they were meant to be, where there are any."""
 
     def fraction(x: Any) -> Any:
         turns = sympy.Integer(round(12 * float(x) / math.pi)) * sympy.pi / 12  # where joints start from
         simple = sympy.Rational(str(float(x))).limit_denominator(10_000)
-        close = 10.0**-digits * max(1.0, abs(float(x)))
+        close = 1e-12 * max(1.0, abs(float(x)))
         return next((near for near in (simple, turns) if abs(float(near) - float(x)) <= close), x)
 
     return expression.replace(lambda x: x.is_Float, fraction)

@@ -36,7 +36,7 @@ from bough.opspace.sweeps.held import CONSTRAINED_BY_FACTOR, CONSTRAINED_DYNAMIC
 from bough.opspace.taskset import TaskSet
 from bough.types import FloatArray, IntArray, RealArray
 
-LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
+PROXIMAL = {4: 1e-5, 8: 1e-7}  # relative to the mean diagonal of Lambda^-1, by the bytes of a number
 UNMET_SHARE = {4: 1e-2, 8: 1e-6}  # of the largest acceleration: rows that are further off are not met
 MANY = 150  # bodies: of more, a traced graph would be too large
 
@@ -64,8 +64,8 @@ class ConstrainedDynamics:
     `space` may be a model whose only constraints are its loops.
     Rows are those of the space's tasks, then those of the model's closures (`tasks.slices` names them), unless the
     space has them already. One compiled call gives accelerations and forces, for one state or a batch, in float64 or
-    float32. `proximal` is relative to the mean diagonal of Lambda^-1; rows of full rank are met to rounding after two
-    or three `iterations`, of redundant rows the least forces are found, and contradictory rows show in the residual.
+    float32. Rows of full rank are met to rounding after two or three `iterations`, of redundant rows the least forces
+    are found, and contradictory rows show in the residual.
     With `stabilise`, a time in seconds, velocities along constrained rows decay (rate 2 / stabilise), and with `gap`
     position errors too (rate squared 1 / stabilise^2), after Baumgarte (1972). Rows are eliminated in one
     sweep with the bodies (PV), or by the sparse factor of H, whichever takes fewer operations here: see `plan`.
@@ -75,17 +75,16 @@ class ConstrainedDynamics:
         self,
         space: OperationalSpace | Model,
         *,
-        proximal: float = 1e-7,
         iterations: int = 3,
         stabilise: float | None = None,
     ) -> None:
-        if not is_real(proximal) or not 0.0 < proximal < 1.0 or not is_count(iterations):
-            raise TaskError(f"proximal is between 0 and 1 and iterations at least 1, got {proximal!r}, {iterations!r}")
+        if not is_count(iterations):
+            raise TaskError(f"iterations is a whole number from one, got {iterations!r}")
         if stabilise is not None and (not is_real(stabilise) or not 0.0 < stabilise < np.inf):
             raise TaskError(f"stabilise is a time above zero in seconds, got {stabilise!r}")
         self.space = with_closures(space)
         self.tasks, self.dynamics = self.space.tasks, self.space.dynamics
-        self.proximal, self.iterations, self.stabilise = proximal, iterations, stabilise
+        self.iterations, self.stabilise = iterations, stabilise
         self._routes = Routes(self.space, iterations)
         self._settings = {t: self._constants(t) for t in PRECISIONS}
         self._derived = Derived(self)
@@ -219,8 +218,8 @@ class ConstrainedDynamics:
     def _constants(self, dtype: np.dtype[Any]) -> tuple[RealArray, RealArray, RealArray]:
         """No acceleration, the damping of velocities and the proximal weight, in one precision."""
         rate = 0.0 if self.stabilise is None else 2.0 / self.stabilise
-        proximal = max(self.proximal, LEAST_PROXIMAL[dtype.itemsize])
-        return np.zeros(self._routes.tasks.size, dtype), np.array([rate], dtype), np.array([proximal], dtype)
+        proximal = np.array([PROXIMAL[dtype.itemsize]], dtype)
+        return np.zeros(self._routes.tasks.size, dtype), np.array([rate], dtype), proximal
 
     def _target(self, acceleration: Any, gap: Any, dtype: np.dtype[Any]) -> RealArray:
         """Accelerations (m,) or (batch, m) that the rows are to have."""

@@ -42,7 +42,7 @@ from bough.types import FloatArray
 
 TOLERANCE = 1e-5  # of the size of a loop, or radians: what six digits in a file leave open at most
 CLOSED = 1e-11  # metres or radians: nothing is gained by closing further
-HALVINGS = 30
+HALVINGS, MOST_STEPS = 30, 100
 ROUNDING, TURNS = 1e-12, 4  # metres or radians that `onto` leaves, and steps to get there
 ITERATIONS = 3  # of eliminated rows, which may be redundant: see `sweeps.held`
 PROGRESS = 1e-3  # of the squared gap of closed loops: a step that gains less is the last
@@ -191,16 +191,16 @@ class Loops:
         constants = (*held_constants(self.constrained), Fixed(fixed))
         return Prepared(CLOSE_GAP, constants, self.constrained.sizes).bind(self.constrained, self.dynamics.general)
 
-    def mobility(self, q: npt.ArrayLike, *, tolerance: float = TOLERANCE) -> Mobility:
+    def mobility(self, q: npt.ArrayLike) -> Mobility:
         """Degrees of freedom, rank and redundant rows at q (nq,), from the singular values of J.
 
-        Those below `tolerance` of the largest count as zero, as rounded numbers make redundant rows nearly redundant.
+        Those below `TOLERANCE` of the largest count as zero, as rounded numbers make redundant rows nearly redundant.
         """
         J = self.space.jacobian(q)
         if J.ndim != 2:
             raise ShapeError(f"mobility takes one configuration ({self.model.nq},), got {np.shape(q)}")
         sigma = np.linalg.svd(J, compute_uv=False)
-        rank = int(np.count_nonzero(sigma > tolerance * sigma.max(initial=0.0)))
+        rank = int(np.count_nonzero(sigma > TOLERANCE * sigma.max(initial=0.0)))
         return Mobility(self.model.nv - rank, rank, len(J), len(J) - rank)
 
 
@@ -239,7 +239,6 @@ def close_loops(
     *,
     hold: Iterable[str] = (),
     tolerance: float = TOLERANCE,
-    iterations: int = 100,
     strict: bool = True,
     loops: Loops | None = None,
 ) -> ClosedLoops:
@@ -253,7 +252,6 @@ def close_loops(
     q : the configuration to start from
     hold : names of joints that stay where they are
     tolerance : a loop counts as closed if its gap is less than this part of its size (or radians)
-    iterations : at most so many
     strict : raise an error that names the loop that stays open; if False, return the nearest configuration with
         `success` False
     loops : the model's `Loops` to share, if there are some
@@ -266,7 +264,7 @@ def close_loops(
     for name in (hold,) if isinstance(hold, str) else hold:
         free[model.joint(name).v] = False
     gap, k, better = found.gap(now), 0, True
-    while better and k < iterations and np.abs(gap).max(initial=0.0) > CLOSED:
+    while better and k < MOST_STEPS and np.abs(gap).max(initial=0.0) > CLOSED:
         now, gap, better = _closer(found, now, gap, free, tolerance)
         k += 1
     largest = float(np.abs(gap).max(initial=0.0))

@@ -114,6 +114,10 @@ class ConstrainedStepper:
         planes: bool = False,
         integrator: Integrator = "semi_implicit_euler",
     ) -> None:
+        smooth = integrator != "semi_implicit_euler"
+        if smooth and (contacts or motion):
+            what = "contacts are held by" if contacts else "beside loops and mimic joints, prescribed motion is for"
+            raise ShapeError(f"{what} the integrator 'semi_implicit_euler', got {integrator!r}")
         self.dynamics, self.model, self.strict = dynamics, dynamics.model, strict
         self.coordinates, prescribed = (motion.coordinates, motion.dofs) if motion else ([], [])
         off, self.space = check_effects(without), ContactSpace(dynamics, contacts)
@@ -134,7 +138,6 @@ class ConstrainedStepper:
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
         # impulses from which the next step's are sought, and where contacts slipped
         self._last, self._slid = np.zeros((0, self.kernels.seen)), np.ones(0, bool)
-        smooth = integrator != "semi_implicit_euler"
         self._smooth = SmoothStep(dynamics, self.loops, integrator, off, servo) if smooth else None
 
     def _straight(self, setting: Setting) -> set[int]:

@@ -390,8 +390,6 @@ class Ensemble:
     ) -> ConstrainedStepper:
         if self._kind == "numpy" and self.q.dtype != np.float64:
             raise ModelError("on the CPU contacts, loops and mimic joints are for float64 arrays")
-        if self.contacts is not None and rule != "semi_implicit_euler":
-            raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {rule!r}")
         how: dict[str, Any] = {"strict": False, "parameters": self._quantities, "servo": servo, "integrator": rule}
         how["planes"] = bool(self._planes)
         if self._planes and len(self._planes[0]) != len(self.q):

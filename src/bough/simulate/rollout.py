@@ -198,12 +198,6 @@ def _stepper(
         return None
     if not has_rows(dynamics.model, contacts, off):
         return None
-    if extras.paths and integrator != "semi_implicit_euler":
-        raise ShapeError(
-            "with loops, mimic joints and contacts, prescribed motion is for the integrator 'semi_implicit_euler'"
-        )
-    if contacts is not None and integrator != "semi_implicit_euler":
-        raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {integrator!r}")
     how: Any = {"servo": extras.servos is not None, "motion": extras.paths, "integrator": integrator}
     return ConstrainedStepper(dynamics, contacts, off, **how)
 

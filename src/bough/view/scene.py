@@ -252,18 +252,13 @@ def arrows(model: Model, frames: Sequence[str], force: npt.ArrayLike, points: np
     return Arrows(np.asarray(model.frames.body[numbers]), local, np.nan_to_num(values))
 
 
-def dressed(
-    model: Model,
-    file: str | Path | None = None,
-    q: npt.ArrayLike | None = None,
-    package_paths: Sequence[str | Path] = (),
-) -> Scene:
+def dressed(model: Model, file: str | Path | None = None, *, package_paths: Sequence[str | Path] = ()) -> Scene:
     """A scene of a model as its file shows it: meshes and primitives where it has some, else bones.
 
     Meshes are read below the folder of the file, its ROS package, ROS_PACKAGE_PATH, AMENT_PREFIX_PATH and
     `package_paths`, and nowhere else.
     """
-    found = scene(model, q)
+    found = scene(model)
     if file is None:
         return found
     from bough.view.geometry import shapes_of_file
