@@ -23,7 +23,7 @@ from bough.compile.scalar import larger
 from bough.control.interior_point import CONTINUED, FIRST_STATE, INTERIOR_POINT, MEASURED, NEXT_STATE, Blocks, Tuning
 from bough.control.layout import Layout
 from bough.control.limits import AccelerationBounds
-from bough.control.program import gave_way
+from bough.control.program import SMALL, SOFT_BOUND, SOFT_CONTACT, gave_way
 from bough.control.references import Priority
 from bough.joints import Mechanism, difference_joint
 from bough.opspace import AimSet, TaskSet
@@ -45,7 +45,6 @@ CONSTANT, OF_H, OF_J = range(3)
 TASK, LOOSE, TORQUE, BOUND, MOST, ZERO = range(6)
 KINDS = {"task": TASK, "contact": TASK, "loose": LOOSE, "torque": TORQUE, "bound": BOUND, "most": MOST}
 GRAM_COST, PRODUCTS_COST = 2.0, 6.0  # of a block, beside one product: to read and write K, and of products with it
-SOFT_BOUND, SOFT_CONTACT, SMALL = 10.0, 1e3, 1e-4  # weights of what gives way, and of all variables then
 # Groups of rows in the order of a program: equations, inequalities, limits, and motors without a limit
 PARTS = (("task", "contact", "loose"), ("bound", "cone", "most"), ("torque",), ("motor",))
 TWO_SIDED = ("torque", "bound")

@@ -14,8 +14,8 @@ from bough.types import FloatArray
 
 SOLVERS = ("daqp", "piqp", "proxqp", "quadprog")  # the fastest first, as measured on whole-body programs
 CONFLICT = 1e-5  # relative: what gives way by more is named
-BOUND, ROW = 1e1, 1e3  # prices of what gives way, beside tasks of weight 1
-SMALL = 1e-4  # price of all variables there, without which solvers cycle
+# weights beside tasks of weight 1: of bounds and contacts that give way, and of all variables then, against cycling
+SOFT_BOUND, SOFT_CONTACT, SMALL = 1e1, 1e3, 1e-4
 EQUALITY, INFEASIBLE = 5, -1  # in the words of DAQP: both bounds at once, and a status
 PROXIMAL = 1e-6  # regularisation by proximal points, where it cycles without
 CLOSE, NEAR, EXACT = (
@@ -106,13 +106,13 @@ def softened(
 ) -> tuple[FloatArray | None, tuple[str, ...]]:
     """The same minimum where some constraints give way, and the names of those that do.
 
-    The bounds of the first `soft` variables give way at the price of `BOUND` times the square of what they give, and
-    rows `equal` of A at `ROW` times it. All other constraints are hard.
+    The bounds of the first `soft` variables give way at the price of `SOFT_BOUND` times the square of what they give,
+    and rows `equal` of A at `SOFT_CONTACT` times it. All other constraints are hard.
     """
     n, hard = len(c), np.setdiff1d(np.arange(len(s.b)), equal)
     wide = np.zeros((n + soft, n + soft))
-    wide[:n, :n] = P + ROW * s.A[equal].T @ s.A[equal] + SMALL * np.eye(n)
-    wide[n:, n:] = BOUND * np.eye(soft)
+    wide[:n, :n] = P + SOFT_CONTACT * s.A[equal].T @ s.A[equal] + SMALL * np.eye(n)
+    wide[n:, n:] = SOFT_BOUND * np.eye(soft)
     rows = np.zeros((len(s.G) + soft, n + soft))  # lower <= x - t <= upper
     rows[: len(s.G), :n] = s.G
     rows[len(s.G) :, :soft], rows[len(s.G) :, n:] = np.eye(soft), -np.eye(soft)
@@ -120,7 +120,7 @@ def softened(
     A[:, :n] = s.A[hard]
     ends = [np.concatenate(x) for x in ((s.low, s.lower[:soft]), (s.high, s.upper[:soft]))]
     box = [np.concatenate(x) for x in ((-free, s.lower[soft:], -free), (free, s.upper[soft:], free))]
-    cost = np.concatenate([c - ROW * s.A[equal].T @ s.b[equal], np.zeros(soft)])
+    cost = np.concatenate([c - SOFT_CONTACT * s.A[equal].T @ s.b[equal], np.zeros(soft)])
     # solvers have tolerances that know no units: in units of `scale`, all numbers are near 1
     scale = max(1.0, *(float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in (*ends, s.b)))
     low, high, lower, upper = (x / scale for x in (*ends, *box))
