@@ -354,7 +354,7 @@ def test_bad_questions_are_refused_in_one_sentence():
         (lambda: asked(Reference(None, 0.0, "fast"))(0.0, STANCE, REST), "acceleration of the reference"),
         (lambda: asked(Reference(None, 0.0, [0, np.nan, 0]))(0.0, STANCE, REST), "acceleration of the .* not finite"),
         (lambda: asked([0.0, 0.0, 1e30])(0.0, STANCE, REST), "'center_of_mass' asks for an acceleration of 1e.32"),
-        (lambda: asked()(0.0, "here", REST), "q is an array of numbers"),
+        (lambda: asked()(0.0, "here", REST), "q must be an array of real numbers"),
     ],
 )  # fmt: skip
 def test_what_is_no_number_is_refused_by_name(make, words):

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.compile.executions import CompiledFunction
+from bough.compile.run.arrays import real_array
 from bough.compile.run.libraries import asarray, full, is_on_gpu, library_of, on_host
 from bough.control.batch import SOLVED, BatchProgram, Law, outputs
 from bough.control.cones import cone_solver, minimise_in_cones
@@ -146,7 +147,7 @@ class WholeBody:
         """
         if is_on_gpu(q):
             return self._on_gpu(t, q, v, contacts)
-        q, v = _numbers("q", q), _numbers("v", v)
+        q, v = (np.asarray(real_array(name, x), float) for name, x in (("q", q), ("v", v)))
         if q.shape == (self.model.nq,) and v.shape == (self.model.nv,):
             return self._command(0, t, q, v, self._layout(contacts))
         command, status = self.with_status(t, q, v, contacts)
@@ -162,7 +163,7 @@ class WholeBody:
         where constraints conflict: `conflicts` says which gave way, as little as possible.
         `contacts` may be a list of names for each row.
         """
-        q, v = _numbers("q", q), _numbers("v", v)
+        q, v = (np.asarray(real_array(name, x), float) for name, x in (("q", q), ("v", v)))
         for name, x, n in (("q", q, self.model.nq), ("v", v, self.model.nv)):
             if x.ndim not in (1, 2) or x.shape[-1] != n:
                 raise ShapeError(f"{name} has shape ({n},) or (batch, {n}), got {x.shape}")
@@ -484,10 +485,3 @@ class WholeBody:
         tasks = self.tasks
         constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays)
         return Prepared(WHOLE, constants, tasks.sizes | {"aims": self.aims.size}).bind(tasks, self.general)
-
-
-def _numbers(name: str, given: Any) -> FloatArray:
-    try:
-        return np.asarray(given, float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{name} is an array of numbers, got {given!r}") from None

@@ -103,6 +103,14 @@ def export_c(
         else:
             programs[key] = program(model, name, inputs=inputs, **options)
             notes[key] = _note(name, options)
+    return write_c(model, programs, path, dtype, prefix, notes)
+
+
+def write_c(
+    model: Model, programs: dict[str, Program], path: str | Path, dtype: Any, prefix: str | None,
+    notes: dict[str, list[str]],
+) -> tuple[Path, Path]:  # fmt: skip
+    """Programs of a model as a C99 file at `path` and a header beside it, with a note on each."""
     banner = f"Model {c.quoted(model.name)}, hash {model.hash}\nWritten by bough {__version__}"
     return c.export(programs, Path(path), model.name if prefix is None else prefix, dtype, banner, notes)
 

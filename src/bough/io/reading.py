@@ -110,7 +110,8 @@ def kept_closures(description: Description, equality: Equality) -> Description:
 
 def build(description: Description, options: LoadSettings) -> Model:
     """The model; harmless nonsense is let through unless `check` is set, as other readers do (see `doctor`)."""
-    builder = Builder(description.name, _gravity(description, options), check=options.check)
+    own = GRAVITY if description.gravity is None else description.gravity
+    builder = Builder(description.name, own if options.gravity is None else options.gravity, check=options.check)
     for body in description.bodies:
         builder.add_body(**body)
     for frame in description.frames:
@@ -145,15 +146,6 @@ def read_closures(given: Closures) -> list[dict[str, Any]]:
             what = f"has the unknown entry {odd[0]!r}" if odd else "names no frame"
             raise FileFormatError(f"{where}: a closure {what}; expected some of {', '.join(ENDS)}")
     return [dict(one) for one in found]
-
-
-def _gravity(description: Description, options: LoadSettings) -> Sequence[float]:
-    if options.gravity is None:
-        return GRAVITY if description.gravity is None else description.gravity
-    try:
-        return [float(x) for x in options.gravity]
-    except (TypeError, ValueError):
-        raise ModelError(f"gravity is three numbers, got {short(repr(options.gravity))}") from None
 
 
 def ignored_facts(description: Description) -> list[str]:

@@ -92,6 +92,17 @@ def _is_rotation(a: float, b: float, c: float, d: float, e: float, f: float, g: 
     return all(abs(x) <= ROUNDING for x in gap)
 
 
+def gravity_of(value: Any) -> FloatArray:
+    """(3,) as it is given, checked."""
+    try:
+        g = np.array(value, float)
+    except (TypeError, ValueError):
+        g = np.empty(0)
+    if g.shape != (3,) or not (np.abs(g) <= LARGEST).all():
+        raise ModelError(f"gravity must be three finite numbers, got {short(repr(value))}")
+    return g
+
+
 def finite(a: FloatArray, what: str) -> FloatArray:
     """The same array, if none of its numbers is so large that products of them overflow."""
     if not all(abs(x) <= LARGEST for x in a.ravel().tolist()):

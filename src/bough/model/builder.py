@@ -21,6 +21,7 @@ from bough.model.bodies import (
     check_options,
     checked_inertia,
     finite,
+    gravity_of,
     placed,
     planar_frame,
     unit_axes,
@@ -64,10 +65,7 @@ class Builder:
         self.name = name
         self.check = check
         self.notes: list[str] = []
-        self.gravity = np.asarray(gravity, float)
-        if self.gravity.shape != (3,):
-            raise ModelError(f"gravity is a vector (3,), got shape {self.gravity.shape}")
-        finite(self.gravity, "gravity")
+        self.gravity = gravity_of(gravity)
         self._bodies: dict[str, Body] = {}
         self._frames: dict[str, tuple[str, FloatArray, FloatArray]] = {}
         self._joint_names: set[str] = set()

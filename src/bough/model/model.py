@@ -16,7 +16,7 @@ from bough.errors import ModelError, OptionError, ShapeError, UnknownNameError
 from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
 from bough.model import parameters
 from bough.model.assemble import frozen, laid_inertia
-from bough.model.bodies import Piece, checked_inertia, placed
+from bough.model.bodies import Piece, checked_inertia, gravity_of, placed
 from bough.model.contents import (
     Coupling,
     Frames,
@@ -235,13 +235,7 @@ class Model:
 
     def with_gravity(self, gravity: npt.ArrayLike) -> Model:
         """The same mechanism under another gravity (3,), for example none."""
-        try:
-            g = np.array(gravity, float)
-        except (TypeError, ValueError):
-            g = np.empty(0)
-        if g.shape != (3,) or not np.isfinite(g).all():
-            raise ModelError(f"gravity must be three finite numbers, got {gravity!r}")
-        return replace(self, mechanism=self.mechanism._replace(gravity=g))
+        return replace(self, mechanism=self.mechanism._replace(gravity=gravity_of(gravity)))
 
     @cached_property
     def inertias(self) -> FloatArray:

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough import __version__
 from bough.arguments import explained
 from bough.compile.emit import c
 from bough.compile.executions import CompiledFunction
 from bough.compile.routine import Routine
 from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.settings import on_threads
+from bough.dynamics.export import write_c
 from bough.errors import ModelError, ShapeError, TaskError
 from bough.model import Model
 from bough.opspace.arrays import PRECISIONS
@@ -209,11 +209,7 @@ class ConstrainedDynamics:
         summary = {"constrained_dynamics": "qdd and row forces.", "impact": "The velocity after an impact; impulses."}
         routes = (self._routes.chosen(dtype), self._routes.by_factor(IMPACT))
         programs = {r.routine.name: r.program(self.tasks, self.space.parameters) for r in routes}
-        banner = (
-            f"Model {c.quoted(self.space.model.name)}, hash {self.space.model.hash}\nWritten by bough {__version__}"
-        )
-        name = self.space.model.name if prefix is None else prefix
-        return c.export(programs, Path(path), name, dtype, banner, {k: [s, rows] for k, s in summary.items()})
+        return write_c(self.space.model, programs, path, dtype, prefix, {k: [s, rows] for k, s in summary.items()})
 
     def _constants(self, dtype: np.dtype[Any]) -> tuple[RealArray, RealArray, RealArray]:
         """No acceleration, the damping of velocities and the proximal weight, in one precision."""

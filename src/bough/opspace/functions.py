@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bough import __version__
 from bough.compile.emit import c
 from bough.compile.graph.passes import drop_dead_code
 from bough.compile.graph.program import Program
@@ -21,6 +20,7 @@ from bough.compile.run.arrays import is_real
 from bough.compile.run.libraries import is_on_gpu
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import CompiledFunction, Device
+from bough.dynamics.export import write_c
 from bough.dynamics.functions import Function, Method, check_options
 from bough.dynamics.gradients import Given, Gradients, Request
 from bough.dynamics.library import Derive, Named
@@ -221,11 +221,10 @@ def export_c(
     if isinstance(functions, str):
         raise TaskError(f"export_c takes a list of functions, got the name {functions!r}; write [{functions!r}]")
     c.real_type(dtype)
-    model, rows = space.model, f"Rows {c.quoted(', '.join(space.tasks.row_names))}."
+    rows = f"Rows {c.quoted(', '.join(space.tasks.row_names))}."
     programs = {name: program(space, name) for name in functions}
-    banner = f"Model {c.quoted(model.name)}, hash {model.hash}\nWritten by bough {__version__}"
     notes = {name: [f"{PUBLIC[name].summary}.", rows] for name in functions}
-    return c.export(programs, Path(path), model.name if prefix is None else prefix, dtype, banner, notes)
+    return write_c(space.model, programs, path, dtype, prefix, notes)
 
 
 # Derivatives of the functions of a space, by q, v, accelerations, joint forces and quantities of the model.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bough.app.shell import Json, example, out, say, show_json
-from bough.app.source import HELP, Source, complete_model, load_options
+from bough.app.source import HELP, Source, complete_model, with_model_options
 
 app = typer.Typer(
     help="Compiled code that is kept on disk.",
@@ -30,14 +30,15 @@ def info(json: Json = False) -> None:
 
 
 @app.command(epilog=example("bough cache warm zoo:arm"))
+@with_model_options
 def warm(
+    options: dict[str, Any],
     model: Annotated[
         str | None,
         typer.Argument(
             metavar="MODEL", help=f"A model whose own code is compiled, too. {HELP}", autocompletion=complete_model
         ),
     ] = None,
-    floating_base: Annotated[bool, typer.Option("--floating-base", "-f", help="Let the root link float.")] = False,
     json: Json = False,
 ) -> None:
     """Compile ahead what the library, and a model, will need.
@@ -47,8 +48,7 @@ def warm(
     """
     from bough.app.warm import warm
 
-    source = Source(model, load_options(floating_base, False, [], False, False)) if model else None
-    count = warm(source.model() if source else None, None if json else out())
+    count = warm(Source(model, options).model() if model else None, None if json else out())
     show_json({"functions": count}) if json else say(f"{count} functions are ready")
 
 
