@@ -12,10 +12,8 @@ from bough.compile.graph.program import OperationCount
 from bough.opspace import SparseRows, TaskSet, pose
 from bough.opspace.sweeps.jacobian import (
     DofTree,
-    generalised_inverse,
     jacobian_times,
     jacobian_transpose_times,
-    null_space,
     outer_product,
     solve_rows,
     solve_rows_unit,
@@ -23,6 +21,7 @@ from bough.opspace.sweeps.jacobian import (
 from bough.sparsity.ltdl import ltdl
 from bough.tree import Tree
 from papers.counting import executed, on_tree
+from papers.featherstone2010.products import generalised_inverse, null_space
 
 
 def task_set(variant: str = "HF") -> TaskSet:
@@ -31,8 +30,17 @@ def task_set(variant: str = "HF") -> TaskSet:
 
 
 def last_dofs(tasks: TaskSet) -> list[int]:
-    """b_e: for each row the last degree of freedom of its body."""
-    return [int(i) for i in tasks.b_e]
+    """b_e: for each row the last degree of freedom (in the order of v) of its body."""
+    m = tasks.model.mechanism
+    return [int(m.v_index[m.dof[row[0].body + 1] - 1]) for row in tasks.rows]
+
+
+def jacobian_pattern(tasks: TaskSet) -> Any:
+    """(m, nv): where J is not zero by structure."""
+    mask = np.zeros((tasks.size, tasks.model.nv), bool)
+    for r, dofs in enumerate(tasks.support):
+        mask[r, dofs] = True
+    return mask
 
 
 def rows_on(tree: Tree, last: Sequence[int]) -> SparseRows:

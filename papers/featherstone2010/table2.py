@@ -10,7 +10,14 @@ from bough import cost
 from bough.compile.graph.program import OperationCount
 from bough.cost.operations import ops
 from bough.opspace import OperationalSpace
-from papers.featherstone2010.asimo import dense_costs, last_dofs, sparse_costs, task_set, zero_testing_product
+from papers.featherstone2010.asimo import (
+    dense_costs,
+    jacobian_pattern,
+    last_dofs,
+    sparse_costs,
+    task_set,
+    zero_testing_product,
+)
 from papers.result import ROUNDS, Figure, Result, Row, evaluated, exact, measured, rounded
 from papers.style import legend_outside, operations_axis, show_patterns
 
@@ -73,7 +80,7 @@ def _h_and_c(tasks: Any) -> Row:
 
 
 def _section9(tasks: Any, sparse: dict[str, OperationCount], dense: dict[str, OperationCount]) -> list[Row]:
-    tree, J = tasks.model.dof_tree, tasks.jacobian_pattern
+    tree, J = tasks.model.dof_tree, jacobian_pattern(tasks)
     new = sum((sparse[name] for name in ROUTE), OperationCount())
     old = sum((dense[name] for name in ROUTE), OperationCount())
     some = tree.n + 2 * tree.D1
@@ -126,7 +133,7 @@ def _patterns(tasks: Any) -> Figure:
     def show(canvas: Any) -> None:
         from papers.featherstone2005.section2 import pattern
 
-        H, J = pattern(tasks.model.dof_tree), tasks.jacobian_pattern.astype(float)
+        H, J = pattern(tasks.model.dof_tree), jacobian_pattern(tasks).astype(float)
         show_patterns(canvas, {"H": H, "L": np.tril(H), "J and Y": J})
 
     caption = (

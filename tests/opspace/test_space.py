@@ -224,8 +224,6 @@ def test_support_and_packed_rows():
     )
     assert len(tasks.support[0]) == 16
     assert len(tasks.support[6]) == 23
-    assert tasks.b_e[0] == 15
-    assert tasks.b_e[6] == -1
     assert len(tasks.row_names) == tasks.size == 16
     assert tasks.row_names[0] == "pose(left_hand).x"
     op, constants = OperationalSpace(model, tasks, general=True)(model.neutral), (tasks.with_placements, tasks.pattern)

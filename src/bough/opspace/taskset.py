@@ -20,7 +20,7 @@ from bough.model.coupling import parents_of_dofs
 from bough.opspace.sweeps.jacobian import JacobianPattern, Slots
 from bough.opspace.sweeps.wrenches import CENTER, JOINT, LOCAL, MOMENTUM, REACTION, TIE, Seeds
 from bough.opspace.tasks import Seed, Task
-from bough.types import BoolArray, IntArray
+from bough.types import IntArray
 
 # Inertias that differ by more than this make H so badly conditioned that its factor loses digits.
 WIDE_RANGE = 1e6
@@ -206,24 +206,6 @@ class TaskSet:
         """For each row, the degrees of freedom (in the order of v) that its part of J may depend on."""
         p, v_index = self.pattern, self.model.mechanism.v_index
         return tuple(np.unique(v_index[p.dof[a:b]]) for a, b in zip(p.of_row[:-1], p.of_row[1:], strict=True))
-
-    @cached_property
-    def jacobian_pattern(self) -> BoolArray:
-        """(m, nv): where J is not zero by structure."""
-        mask = np.zeros((self.size, self.model.nv), bool)
-        for r, dofs in enumerate(self.support):
-            mask[r, dofs] = True
-        return mask
-
-    @cached_property
-    def b_e(self) -> IntArray:
-        """Featherstone's expanded body array: for each row the last degree of freedom (in the order of v) of its body.
-
-        -1 for a row that lies on several branches.
-        """
-        m = self.model.mechanism
-        tips = [{s.body for s in row if s.kind != REACTION} for row in self.rows]
-        return np.array([m.v_index[m.dof[min(t) + 1] - 1] if len(t) == 1 else -1 for t in tips], np.int64)
 
     def __repr__(self) -> str:
         return f"TaskSet({', '.join(self.names)}: {self.size} rows on {self.model.name!r})"

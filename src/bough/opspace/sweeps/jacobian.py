@@ -14,8 +14,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import Mechanism, freedom, joint_motion
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, place_bodies, wrench_in_world
-from bough.sparsity.products import unit_lsolve
-from bough.spatial import dot6, fill, get6, get9, get_tail, motion_in, put6
+from bough.spatial import dot6, get6, get9, get_tail, motion_in, put6
 from bough.types import Rows, Scalar, Workspace
 
 # Where the entries of J and of the factor of H stand, as kernels see it (Featherstone 2010, sections 4 and 5).
@@ -114,7 +113,7 @@ JACOBIAN = Routine(
 )
 
 
-# Sparse algorithms on packed rows (Featherstone 2010, section 8, Figs. 8 to 10, and eqs. 10, 32 and 33).
+# Sparse algorithms on packed rows (Featherstone 2010, section 8, Figs. 8 to 10).
 #
 # Rows have the pattern of J: the degrees of freedom on the path from the tasks' bodies to the root. `parent` and `rows`
 # describe the packed factor of H. Supports may be single paths or unions of them (relative tasks, momentum).
@@ -175,31 +174,3 @@ def row_product(p: JacobianPattern, A: Rows, B: Rows, r: int, s: int, zero: Scal
         else:
             b = b + 1
     return x
-
-
-@kernel
-def transpose_times(p: JacobianPattern, Y: Rows, A: Rows, out: Rows, zero: Scalar) -> None:
-    """out = Y' A for A (rows, c): sum of d_i c (m + a)."""
-    fill(out, zero)
-    for r in range(A.shape[0]):
-        for e in range(p.of_row[r], p.of_row[r + 1]):
-            for c in range(A.shape[1]):
-                out[p.dof[e], c] = out[p.dof[e], c] + Y[e] * A[r, c]
-
-
-@kernel
-def generalised_inverse(p: JacobianPattern, f: DofTree, L: Rows, YD: Rows, Lam: Rows, Jbar: Rows, zero: Scalar) -> None:
-    """Jbar = H^-1 J' Lambda = L^-1 (YD' Lambda), unit factor (eq. 33): m (D1 + sum of d_i) (m + a)."""
-    transpose_times(p, YD, Lam, Jbar, zero)
-    unit_lsolve(f.parent, f.rows, L, Jbar)
-
-
-@kernel
-def null_space(p: JacobianPattern, J: Rows, Jbar: Rows, N: Rows, zero: Scalar, one: Scalar) -> None:
-    """N = 1 - Jbar J (eq. 10): n (sum of d_i) (m + a), and n a."""
-    fill(N, zero)
-    for i in range(N.shape[0]):
-        for r in range(Jbar.shape[1]):
-            for e in range(p.of_row[r], p.of_row[r + 1]):
-                N[i, p.dof[e]] = N[i, p.dof[e]] - Jbar[i, r] * J[e]
-        N[i, i] = N[i, i] + one
