@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough.bridges.calls import (
-    Call,
-    call_of,
-    check_count,
-    functions,
-    leading_axes,
-    registered,
-    sorted_keywords,
-)
+from bough.bridges.calls import Call, call_of, check_count, functions, leading_axes, registered, sorted_keywords
 from bough.bridges.xla import cpu_handler, gpu_handler
 from bough.compile.routine import interpret
 from bough.compile.run.arrays import is_real

@@ -14,15 +14,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from bough.bridges.calls import (
-    Call,
-    call_of,
-    check_count,
-    functions,
-    leading_axes,
-    registered,
-    sorted_keywords,
-)
+from bough.bridges.calls import Call, call_of, check_count, functions, leading_axes, registered, sorted_keywords
 from bough.compile.run.arrays import is_real
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import NonFiniteError, NumericalError, ShapeError, required

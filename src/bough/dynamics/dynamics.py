@@ -411,12 +411,7 @@ class Dynamics:
     vjp, jvp, hvp, derivatives = gradients.vjp, gradients.jvp, gradients.hvp, gradients.derivatives
 
     def with_status(
-        self,
-        function: str,
-        *inputs: npt.ArrayLike,
-        out: Any = None,
-        threads: int | None = None,
-        **parameters: Any,
+        self, function: str, *inputs: npt.ArrayLike, out: Any = None, threads: int | None = None, **parameters: Any
     ) -> tuple[Any, npt.NDArray[np.int64]]:
         """(result, status) of a function: a bad row of a batch raises no error.
 

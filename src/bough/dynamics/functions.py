@@ -126,10 +126,7 @@ _ROWS = (
     Function(
         "forward_dynamics",
         "qdd such that H qdd + C = tau",
-        {
-            "aba": Method(ABA, mimic=False),
-            "crba": Method(FORWARD_CRBA, _rows),
-        },
+        {"aba": Method(ABA, mimic=False), "crba": Method(FORWARD_CRBA, _rows)},
         ("method",),
         takes_forces=True,
     ),
@@ -240,11 +237,7 @@ def program(model: Model, name: str, *, inputs: Sequence[str] = (), **given: Any
 
 
 def traced_for(
-    model: Model,
-    routine: Routine,
-    constants: tuple[Any, ...],
-    inputs: Sequence[str],
-    folded: Mechanism | None = None,
+    model: Model, routine: Routine, constants: tuple[Any, ...], inputs: Sequence[str], folded: Mechanism | None = None
 ) -> Program:
     """A routine on one model, with quantities of it as further inputs, as a program."""
     parameters = Parameters(model, check_inputs(model, inputs))

@@ -24,15 +24,7 @@ from bough.compile.routine import Routine
 from bough.compile.scalar import clip, positive, step
 from bough.dynamics.aba import accelerate, eliminate, start_body
 from bough.errors import unknown_option
-from bough.joints import (
-    Mechanism,
-    along,
-    by_freedom,
-    difference_joint,
-    fetch_joint,
-    freedom,
-    move_joint,
-)
+from bough.joints import Mechanism, along, by_freedom, difference_joint, fetch_joint, freedom, move_joint
 from bough.model import Model
 from bough.spatial import add6, articulated_times, get6, get21, put6
 from bough.types import FloatArray, Rows, Scalar, Workspace

@@ -105,12 +105,6 @@ WORK = {
     "a": "bodies 3",
     "f": "bodies 6",
 }
-RNEA = Routine(
-    "inverse_dynamics",
-    rnea,
-    inputs={"q": "nq", "v": "nv", "qdd": "nv"},
-    outputs={"tau": "nv"},
-    work=WORK,
-)
+RNEA = Routine("inverse_dynamics", rnea, inputs={"q": "nq", "v": "nv", "qdd": "nv"}, outputs={"tau": "nv"}, work=WORK)
 BIAS = RNEA.without("qdd", name="bias_force")
 GRAVITY = RNEA.without("v", "qdd", name="gravity")

@@ -15,19 +15,7 @@ from bough.dynamics.placements import FrameSet, frame_set, placements
 from bough.errors import OptionError
 from bough.joints import Mechanism
 from bough.model import Model
-from bough.spatial import (
-    add3,
-    angular,
-    cross,
-    fill,
-    get3,
-    get6,
-    get9,
-    join,
-    linear,
-    rotate,
-    rotate_back,
-)
+from bough.spatial import add3, angular, cross, fill, get3, get6, get9, join, linear, rotate, rotate_back
 from bough.types import Motion, Rotation, Rows, Vector, Workspace
 
 

@@ -71,13 +71,7 @@ class ConstrainedDynamics:
     sweep with the bodies (PV), or by the sparse factor of H, whichever takes fewer operations here: see `plan`.
     """
 
-    def __init__(
-        self,
-        space: OperationalSpace | Model,
-        *,
-        iterations: int = 3,
-        stabilise: float | None = None,
-    ) -> None:
+    def __init__(self, space: OperationalSpace | Model, *, iterations: int = 3, stabilise: float | None = None) -> None:
         if not is_count(iterations):
             raise TaskError(f"iterations is a whole number from one, got {iterations!r}")
         if stabilise is not None and (not is_real(stabilise) or not 0.0 < stabilise < np.inf):

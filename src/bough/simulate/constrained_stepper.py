@@ -28,17 +28,7 @@ from bough.dynamics.stepping import Integrator
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 from bough.model import Model
 from bough.opspace import ConstrainedDynamics, Loops
-from bough.simulate.contact_step import (
-    AGAIN,
-    CHANGE,
-    CONTACT_STEP,
-    DEPTH,
-    EXCESS,
-    LARGEST,
-    ROW_STEP,
-    SLIPS,
-    SPENT,
-)
+from bough.simulate.contact_step import AGAIN, CHANGE, CONTACT_STEP, DEPTH, EXCESS, LARGEST, ROW_STEP, SLIPS, SPENT
 from bough.simulate.contacts import Contacts, ContactSpace
 from bough.simulate.drives import PrescribedMotion
 from bough.simulate.integration import step_by_acceleration

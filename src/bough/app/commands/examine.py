@@ -109,9 +109,7 @@ def facts(model: Model) -> dict[str, Any]:
 
 @of_model
 def doctor(
-    source: Source,
-    strict: Annotated[bool, typer.Option(help="Fail on warnings too.")] = False,
-    json: Json = False,
+    source: Source, strict: Annotated[bool, typer.Option(help="Fail on warnings too.")] = False, json: Json = False
 ) -> None:
     """List what is wrong or suspicious in a model file.
 

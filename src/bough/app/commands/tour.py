@@ -15,10 +15,7 @@ from bough.app.source import HELP, Source, complete_model, with_model_options
 from bough.errors import OptionError
 
 
-def demo(
-    to: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("demo"),
-    json: Json = False,
-) -> None:
+def demo(to: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("demo"), json: Json = False) -> None:
     """Show what the library does, as a page.
 
     It has scenes, plots and numbers.

@@ -9,19 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from bough.compile.graph.expr import (
-    ADD,
-    CONST,
-    COS,
-    DIV,
-    INPUT,
-    MUL,
-    NEG,
-    SIN,
-    SQRT,
-    SUB,
-    Graph,
-)
+from bough.compile.graph.expr import ADD, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, SUB, Graph
 from bough.compile.graph.program import Program
 
 Step = Callable[[Graph, int, int, int], int]

@@ -21,17 +21,7 @@ from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
 from bough.compile.run.arrays import Explain, bad_input, bad_output, conform, results, rows_status
 from bough.compile.run.entry import Code, Entry, shared_gate
-from bough.compile.run.gate import (
-    BAD_INPUT,
-    MISFIT,
-    OK,
-    Gate,
-    Maker,
-    Signature,
-    make_front,
-    nothing,
-    rows_at_once,
-)
+from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Maker, Signature, make_front, nothing, rows_at_once
 from bough.compile.run.native import compiling
 from bough.compile.run.threads import Batches
 

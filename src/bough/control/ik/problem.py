@@ -83,11 +83,7 @@ class Hierarchy:
     """Tasks by priority on a model, and whether an objective comes last; the compiled step."""
 
     def __init__(
-        self,
-        bounds: Bounds,
-        levels: Sequence[Sequence[Task]],
-        weights: Mapping[str, Any],
-        has_objective: bool,
+        self, bounds: Bounds, levels: Sequence[Sequence[Task]], weights: Mapping[str, Any], has_objective: bool
     ) -> None:
         self.model, self.bounds, self.has_objective = bounds.model, bounds, has_objective
         self._levels, self._weights = levels, weights
