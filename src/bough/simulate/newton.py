@@ -12,9 +12,9 @@ from bough.compile.kernel import loop_kernel
 from bough.simulate.cone import JOINT, Laws, solve_sticking, sweep, velocities
 from bough.types import Rows, Scalar, Workspace
 
-FIRST, BETWEEN, ROUNDS = 12, 20, 16  # sweeps before the first Newton steps and before further ones, and how often
+FIRST, BETWEEN, ROUNDS = 12, 20, 10  # sweeps before the first Newton steps and before further ones, and how often
 PACES = 3  # of sweeps in turn: full, half, a third
-STEPS, CONVERGED, SHARE = 25, 1e-9, 1e-9
+STEPS, CONVERGED, SHARE = 12, 1e-9, 1e-9
 TINY = 1e-36
 OPEN, STICKS, SLIPS = 0.0, 1.0, 2.0  # states of laws; the impulse of a slipping joint is known, as of an open contact
 
@@ -61,7 +61,8 @@ def solve_impulses(
 
 @loop_kernel
 def newton_steps(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace) -> None:
-    """lam moved by Newton steps, as near as they come."""
+    """lam moved by Newton steps, as near as they come; a step longer than the last is halved, as it may cycle."""
+    last = 1e300
     for _ in range(STEPS):
         velocities(A, b, lam, w.after)
         count = choose_states(k, A, friction, lam, w)
@@ -72,8 +73,11 @@ def newton_steps(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, w: Worksp
         for c in range(count):
             w.move[int(w.index[c])] = w.G[c, count]
         for r in range(len(lam)):
-            lam[r] = lam[r] + w.move[r]
             speed, most = max(speed, abs(w.move[r] * A[r, r])), max(most, abs(b[r]))
+        pace = 1.0 if speed < last else 0.5
+        last = speed
+        for r in range(len(lam)):
+            lam[r] = lam[r] + pace * w.move[r]
         if not speed > CONVERGED * most:
             return
 
