@@ -22,7 +22,7 @@ from bough.model import Model
 from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, check_closed, has_rows
 from bough.simulate.contact_step import CHANGE, SLIPS
 from bough.simulate.contacts import Contacts, ContactSpace, HeightField, Plane
-from bough.simulate.drives import Wrenches, servo_gains
+from bough.simulate.drives import Wrenches, numbers, servo_gains
 from bough.simulate.integration import step_function
 from bough.simulate.step_kernels import SWEEPS
 from bough.types import FloatArray
@@ -225,9 +225,11 @@ class Ensemble:
                 for name, value in drives.items():
                     if callable(value):
                         found = value(self.time, _read_only(self.q), _read_only(self.v))
+                        when = f" at t = {self.time:g} s"
                         if found is None:
-                            raise ShapeError(f"{name} returned None at t = {self.time:g} s")
-                        self._set(name, found)
+                            raise ShapeError(f"{name} returned None{when}")
+                        checked = name != "forces" and self._kind == "numpy"
+                        self._set(name, numbers(f"{name} returned", found, self.v.shape, when) if checked else found)
                 if self._stepper is None:
                     self._advance()
                     self._state.reverse()

@@ -127,6 +127,13 @@ def test_loops_are_closed_and_held(run, tmp_path):
     assert np.abs(Loops(model).gap(np.array(found["q"]))).max() < 1e-5
     free = json.loads(run("simulate", "four.xml", "--duration", 0.05, "--without", "closures", "--json"))
     assert free["q"] != found["q"]
+    crossed = (tmp_path / "four.xml").read_text()
+    for name, limits in (("ja", "10 12"), ("jc", "-12 -10")):
+        crossed = crossed.replace(f'name="{name}"', f'name="{name}" limited="true" range="{limits}"')
+    (tmp_path / "crossed.xml").write_text(crossed)
+    words = ["simulate", "crossed.xml", "--duration", "0.01"]
+    said = CliRunner().invoke(cli.app, words, catch_exceptions=False).stderr
+    assert "of four starts outside its limits, to close the loops" in said
 
 
 def test_refusals(refused):

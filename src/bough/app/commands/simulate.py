@@ -138,13 +138,17 @@ def start(model: Model, seed: int | None, height: float | None) -> FloatArray:
     from bough.opspace import close_loops
 
     q = model.rest_configuration.copy() if seed is None else model.random_configuration(np.random.default_rng(seed))
-    _, places, lower, upper = coordinate_limits(model)
+    v, places, lower, upper = coordinate_limits(model)
     q[places] = np.clip(q[places], lower, upper)
     if height is not None:
         if model.joints[0].type != "floating":
             raise OptionError("--height is for robots with a floating base")
         q[model.joints[0].q.start + 2] = height
-    return close_loops(model, q).q if model.closures else q
+    if model.closures:
+        q = close_loops(model, q).q
+        for k in v[(q[places] < lower - 1e-6) | (q[places] > upper + 1e-6)]:
+            note(f"{model.dof_names[k]} of {model.name} starts outside its limits, to close the loops")
+    return q
 
 
 def contacts_of(texts: list[str], ground: float, friction: float) -> Contacts | None:
