@@ -115,6 +115,7 @@ class Ensemble:
             if friction is not None or planes is not None:
                 raise ShapeError("friction and planes are those of contacts: give contacts=")
             how: dict[str, Any] = {"servo": servo is not None, "device": CPU if self._kind == "numpy" else GPU}
+            how["general"] = dynamics is not None and dynamics.general
             self._function = step_function(model, rule, off, quantities=self._quantities, **how)
 
     def __repr__(self) -> str:
