@@ -218,6 +218,17 @@ def test_what_is_too_large_for_an_observation_has_failed(arm):
     assert ended.tolist() == info["failed"].tolist() == [True, False]
 
 
+def test_a_start_too_large_for_an_observation_has_failed_whenever_it_is_taken(arm):
+    def start(rng, count):
+        return np.zeros((count, 2)), np.full((count, 2), 1e39)  # finite, but not in float32
+
+    env = bough.env.RobotVectorEnv(arm, 2, start=start)
+    seen, info = env.reset(seed=0)
+    for _ in range(4):
+        assert info["failed"].tolist() == (~np.isfinite(seen).all(1)).tolist() == [True, True]
+        seen, *_, info = env.step(np.zeros((2, 2)))
+
+
 def test_a_picture_of_the_robot(arm):
     env = bough.env.RobotEnv(arm, render_mode="rgb_array")
     env.reset(seed=0)

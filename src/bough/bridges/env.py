@@ -130,10 +130,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
             self._random = np.random.default_rng(seed)
         mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
         self._restart(asarray(mask, self._like, "bool"))
-        finite = self._xp.isfinite(self._seen).all(1)
-        for x in (self.robots.q, self.robots.v):
-            finite = finite & self._xp.isfinite(x).all(1)
-        return self._seen + 0, self._info(~finite)
+        return self._seen + 0, self._info(~self._is_finite())
 
     def step(self, actions: Array) -> tuple[Any, ...]:
         """(observations, rewards, terminations, truncations, infos); rows that are over restart instead."""
@@ -157,7 +154,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         self._restart(again)
         self._over = terminated | truncated
         rewards[again | failed] = 0.0
-        return self._seen + 0, rewards, terminated, truncated, self._info(failed)
+        return self._seen + 0, rewards, terminated, truncated, self._info(failed | (again & ~self._is_finite()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its arguments and all numbers; what is compiled is found again."""
@@ -166,6 +163,10 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         return _restored, (type(self), self._arguments, _numbers(self))
 
     # Rows
+
+    def _is_finite(self) -> Array:
+        """Whether each row is a state that can be observed."""
+        return self._xp.isfinite(self._xp.concatenate([self._seen, self.robots.q, self.robots.v], 1)).all(1)
 
     def _restart(self, mask: Array) -> None:
         rows = mask.nonzero()
@@ -336,9 +337,9 @@ def _is_data(x: Any) -> bool:
 
 
 def _zero_on_gpu(dtype: str) -> Array:
-    """An array on the GPU, like which all others are made: of PyTorch, or of CuPy where that is not installed."""
-    if find_spec("torch") is not None:
-        torch: Any = import_module("torch")
+    """An array on the GPU, like which all others are made: of PyTorch, or of CuPy where PyTorch has no GPU."""
+    torch: Any = import_module("torch") if find_spec("torch") else None
+    if torch is not None and torch.cuda.is_available():
         return torch.zeros(1, dtype=getattr(torch, dtype), device="cuda")
     return cast(Any, import_module("cupy")).zeros(1, dtype)
 
