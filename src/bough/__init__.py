@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from functools import cached_property
 from importlib import _bootstrap, import_module
 from importlib.machinery import ModuleSpec
@@ -161,16 +162,30 @@ sys.meta_path.append(cast(Any, _AliasFinder))
 
 
 # A forked child has none of its parent's other threads, and waits for ever for what one of them began.
+_fork_locks: list[tuple[Callable[[], None], Callable[[], None]]] = []  # what takes a lock for a fork, and gives it back
 
 
-def _await_imports(patience: float = 30.0) -> None:
-    """Before a fork: wait until no other thread imports a module, at most so many seconds."""
-    end, locks = monotonic() + patience, getattr(_bootstrap, "_module_locks", {})
+def _hold(patience: float = 30.0) -> None:
+    """Before a fork: take all locks while no other thread imports a module; wait for imports at most so many seconds.
+
+    An import may need a lock to go on, so that none is held while it is waited for.
+    """
+    end, imports = monotonic() + patience, getattr(_bootstrap, "_module_locks", {})
     while True:
+        for take, _ in _fork_locks:
+            take()
         sleep(1e-4)  # and let go of Python's lock, so that nobody else takes it between the look and the fork
-        owners = {getattr(lock(), "owner", None) for lock in list(locks.values())}
+        owners = {getattr(lock(), "owner", None) for lock in list(imports.values())}
         if owners <= {None, get_ident()} or monotonic() > end:
             return
+        _release()
+        sleep(1e-3)
+
+
+def _release() -> None:
+    """Give back what `_hold` took, in the parent and in the child."""
+    for _, give_back in _fork_locks:
+        give_back()
 
 
 def _renew_locks() -> None:
@@ -183,4 +198,5 @@ def _renew_locks() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_await_imports, after_in_child=_renew_locks)
+    os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)
+    os.register_at_fork(after_in_child=_renew_locks)

@@ -274,6 +274,40 @@ os._exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
 """
 
 
+IMPORTS_LLVM = f"""
+import os, signal, sys, threading, time
+import bough
+from bough.compile.run import native
+
+entered = threading.Event()
+
+class Slow:  # imports llvmlite, as a thread that uses it first, and then needs LLVM before the import ends
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "llvmlite.binding.targets":
+            entered.set()
+            time.sleep(0.3)
+            with native.compiling:
+                pass
+
+signal.alarm(60)
+sys.meta_path.insert(0, Slow)
+threading.Thread(target=lambda: __import__("llvmlite.binding")).start()
+entered.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    native.compile_ir({SHORT!r})
+    os._exit(0)
+os._exit(0 if os.waitpid(child, 0)[1] == 0 else 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_holds_no_lock_that_an_import_needs_to_end(tmp_path):
+    assert run_script(IMPORTS_LLVM, tmp_path).returncode == 0
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_children_forked_while_a_thread_uses_bough_for_the_first_time_can_use_it(tmp_path):
     """Modules that the thread was importing, and properties that it was computing, are not waited for."""

@@ -6,7 +6,6 @@ llvmlite is imported on first use only, so that importing bough stays light.
 from __future__ import annotations
 
 import atexit
-import os
 import platform
 import sys
 import threading
@@ -17,6 +16,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+
+from bough import _fork_locks
 
 compiling = threading.RLock()  # held by whoever compiles or loads code: LLVM's parser and generator share a context
 # Here all that is loaded at once lies in one piece of memory: from pieces more than 2 GB apart nothing reaches the
@@ -52,8 +53,7 @@ def _lock_of_llvm() -> Any:
 
 
 atexit.register(_hold)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)
+_fork_locks.append((_hold, _release))
 
 
 @dataclass(frozen=True)
