@@ -13,7 +13,7 @@ import numpy as np
 import bough
 from benchmarks.timing import Timing
 from bough import molecules as mol
-from bough.molecules.force_field import with_hydrogens
+from bough.molecules.hydrogens import with_hydrogens
 from bough.molecules.reading import with_bonds
 from bough.types import FloatArray
 from bough.zoo import enzyme

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import bough
 from bough import molecules as mol
-from bough.molecules.force_field import with_hydrogens
+from bough.molecules.hydrogens import with_hydrogens
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where `benchmarks` lies, which measures this, too
 from benchmarks.molecules import adenylate_kinase, close

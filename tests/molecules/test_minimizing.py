@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -117,7 +118,7 @@ def test_a_force_field_says_what_it_does_not_know(tmp_path):
 
 
 def test_residues_get_the_hydrogens_that_they_lack(tmp_path):
-    """Files of united atoms have those of N and O alone, by other names; others lack some residues' hydrogens."""
+    """Files of united atoms have those of N and O alone, by other names; others lack some of a residue, or all."""
     pytest.importorskip("openmm")
     m = mol.peptide("ASGAA")
     file = m.write(tmp_path / "all.pdb")
@@ -132,15 +133,83 @@ def test_residues_get_the_hydrogens_that_they_lack(tmp_path):
     polar = read(lambda line: line[12:16] == " H  ", lambda name: " HN ")
     whole = read(lambda line: True, lambda name: f" X{name.strip()[1:]:2s}")
     half = read(lambda line: int(line[22:26]) < 4, lambda name: name)
+    one = read(lambda line: line[12:16] != " HB1", lambda name: f" X{name.strip()[1:]:2s}")
     same = read(lambda line: True, lambda name: name)
-    for found in (polar, whole, half, same):
+    for found in (polar, whole, half, one, same):
         assert sorted(found.atoms.element) == sorted(m.atoms.element)
         assert np.isfinite(mol.OpenMM("amber14-all.xml").on(found)(found.atoms.positions)[0])
-    assert any("4 hydrogens of residues that have no others are replaced" in note for note in polar.notes)
+    assert {"A/2/HN", "A/2/HB2"} <= polar.atoms.places.keys()
     assert "A/2/XB2" in whole.atoms.places
+    methyl = [one.atoms.place(f"A/1/{name}") for name in ("CB", "XB2", "XB3")]  # the third one has an ideal place
+    both = [one.atoms.positions[k] - one.atoms.positions[one.atoms.place("A/1/CA")] for k in methyl]
+    assert np.ptp([np.linalg.norm(x) for x in both[1:]]) < 1e-3
     assert "A/2/HB2" in half.atoms.places
     assert not any("hydrogens" in note for note in [*whole.notes, *same.notes])
     np.testing.assert_allclose(same.atoms.positions, m.atoms.positions, atol=6e-5)
+
+
+def hydrogens(molecule, residue):
+    """How many a residue has."""
+    return int((molecule.atoms.element[molecule.atoms.residue == residue] == "H").sum())
+
+
+@pytest.mark.parametrize("bare", [True, False])
+def test_states_and_old_names_of_residues_get_their_hydrogens(tmp_path, bare):
+    """Names of Amber, CHARMM and GROMACS say how many there are, or the hydrogens that are there do."""
+    pytest.importorskip("openmm")
+    states = {
+        "HSD": ("HIS", 7), "HIE": ("HIS", 7), "HSP": ("HIS", 8), "ASH": ("ASP", 5), "GLH": ("GLU", 7),
+        "LYN": ("LYS", 12), "CYM": ("CYS", 4), "LSN": ("LYS", 12), "ILE": ("ILE", 11), "MSE": ("MET", 9),
+    }  # fmt: skip
+    file = mol.peptide(["ALA", *(kind for kind, _ in states.values()), "ALA"]).write(tmp_path / "states.pdb")
+    here = {"LYN": " HZ3", "LSN": " HZ3", "CYM": " HG "}  # what these have not
+    lines = []
+    for line in file.read_text().splitlines():
+        if line.startswith("ATOM"):
+            kind = ["ALA", *states, "ALA"][int(line[22:26]) - 1]
+            if line[76:78] == " H" and (bare or line[12:16] in (here.get(kind), " HA ")):
+                continue
+            line = (line[:17] + kind + line[20:]).replace(" CD1 ILE", " CD  ILE").replace("SD  MSE", "SE  MSE")
+        lines.append(line)
+    file.write_text("\n".join(lines) + "\n")
+    found = mol.from_file(file, add_hydrogens=7.0)
+    expected = [count for _, count in states.values()]
+    if not bare:
+        expected = [7, 7, 7, 4, 6, *expected[5:]]  # the peptide has histidine with one, and acids without hydrogen
+    assert [hydrogens(found, k + 1) for k in range(len(states))] == expected
+    assert "A/9/CD" in found.atoms.places
+    assert found.atoms.kind.tolist() == ["ALA", *states, "ALA"]
+
+
+def test_ends_of_chains_and_gaps_are_completed(tmp_path):
+    """Many files lack OXT and loops; force fields know chains that end properly."""
+    pytest.importorskip("openmm")
+    m = mol.peptide("AGSAAK")
+    file = m.write(tmp_path / "gap.pdb")
+    kept = [line for line in file.read_text().splitlines() if line[76:78] != " H" and line[12:16] != " OXT"]
+    file.write_text("\n".join(line for line in kept if line[22:26] != "   3") + "\n")
+    found = mol.from_file(file, add_hydrogens=7.0)
+    assert any("OXT is added to 2 residues at ends of chains: A/2, A/6" in note for note in found.notes)
+    assert any("broken between A/2 and A/4" in note for note in found.notes)
+    assert [hydrogens(found, k) for k in range(5)] == [7, 3, 7, 5, 13]
+    end, same = (x.atoms.positions[x.atoms.place("A/6/OXT")] for x in (found, m))
+    assert np.linalg.norm(end - same) < 0.02
+    assert np.isfinite(mol.OpenMM("amber14-all.xml").on(found)(found.atoms.positions)[0])
+    assert mol.from_file(file).atoms.places.keys() < found.atoms.places.keys()
+
+
+def test_bonds_between_side_chains_take_the_place_of_hydrogens():
+    """Modeller knows of no bonds to other residues: amides of lysine, glycans, phosphates that begin a strand."""
+    pytest.importorskip("openmm")
+    from bough.molecules.hydrogens import with_hydrogens
+
+    atoms = mol.peptide("KAAD").atoms
+    heavy = atoms.kept((atoms.element != "H") & (atoms.name != "OD2"))
+    link = [[heavy.place("A/1/NZ"), heavy.place("A/4/CG")]]
+    found = with_hydrogens(replace(heavy, bonds=np.concatenate([heavy.bonds, link])), 7.0, [])
+    near = [found.key(k) for k in found.neighbours[found.place("A/1/NZ")]]
+    assert len(near) == 3
+    assert {"A/1/CE", "A/4/CG"} < set(near)
 
 
 def test_what_a_force_field_does_not_know_is_named_and_omitted(tmp_path):

@@ -72,6 +72,65 @@ def test_alternative_locations_keep_the_larger_part(tmp_path):
     assert any("1 atoms in alternative locations" in note for note in found.notes)
 
 
+def test_of_hydrogen_and_deuterium_at_one_place_one_is_kept(tmp_path):
+    def edit(lines):
+        out = []
+        for line in lines:
+            if line[12:16] == " H  ":
+                out += [line[:16] + "A" + line[17:54] + "  0.30" + line[60:]]
+                out += [line[:12] + " D  B" + line[17:54] + "  0.70" + line[60:76] + " D" + line[78:]]
+            else:
+                out.append(line)
+        return out
+
+    m = mol.peptide("ASA")
+    found = edited(m, tmp_path / "neutron.pdb", edit)
+    assert len(found.atoms) == len(m.atoms)
+    assert len(found.atoms.neighbours[found.atoms.place("A/2/N")]) == 3
+    assert "A/2/D" in found.atoms.places
+
+
+def test_ions_are_called_as_their_residue(tmp_path):
+    """CHARMM and GROMOS write no elements, where gemmi reads carbon, sulphur and phosphorus."""
+    ions = {"SOD": "Na", "CLA": "Cl", "POT": "K", "CAL": "Ca", "CL-": "Cl", "ZN2": "Zn"}
+
+    def edit(lines):
+        chain = [line for line in lines if line.startswith("ATOM")]
+        return [*chain, *(f"ATOM    {900 + k}  {name} {name}     {k}    {20 + 5 * k:8.3f}   0.000   0.000  1.00  0.00"
+                          for k, name in enumerate(ions))]  # fmt: skip
+
+    m = mol.peptide("AA")
+    found = edited(m, tmp_path / "ions.pdb", edit)
+    assert found.atoms.element[len(m.atoms) :].tolist() == [*ions.values()]
+    assert any("elements are missing or odd" in note for note in found.notes)
+    assert len(mol.from_file(tmp_path / "ions.pdb", omit=["solvent"]).atoms) == len(m.atoms)
+
+
+def test_names_of_residues_with_four_letters_are_no_chains(tmp_path):
+    """As GROMACS writes them, in a column that gemmi takes for the chain."""
+    m = mol.peptide("AKHA")
+    for mark in ("A", " "):
+        found = edited(m, tmp_path / "wide.pdb", lambda lines, mark=mark: [
+            (line[:21] + mark + line[22:]).replace(f"LYS {mark}", f"LYSH{mark}").replace(f"HIS {mark}", f"HISE{mark}")
+            if line.startswith("ATOM") else line for line in lines])  # fmt: skip
+        assert set(found.atoms.chain.tolist()) == {mark.replace(" ", "_")}
+        np.testing.assert_array_equal(found.atoms.bonds, m.atoms.bonds)
+        assert found.notes == ("names of residues have four letters: the first three are read",)
+    two = edited(m, tmp_path / "two.pdb", lambda lines: [
+        line[:20] + "AB" + line[22:] if line.startswith("ATOM") else line for line in lines])  # fmt: skip
+    assert set(two.atoms.chain.tolist()) == {"AB"}
+
+
+def test_chains_of_unknown_residues_are_bonded(tmp_path):
+    """gemmi knows no polymer where it knows no residue."""
+
+    def edit(lines):
+        return ["HETATM" + line[6:17] + "XAA" + line[20:] if line.startswith("ATOM") else line for line in lines]
+
+    m = mol.peptide("AGA")
+    np.testing.assert_array_equal(edited(m, tmp_path / "odd.pdb", edit).atoms.bonds, m.atoms.bonds)
+
+
 def test_of_residues_at_one_place_the_larger_part_is_kept(tmp_path):
     def edit(lines):
         alanine = [line for line in lines if line[17:20] == "ALA"]
@@ -189,6 +248,9 @@ def test_insertion_codes_breaks_and_missing_atoms_are_kept_apart(tmp_path):
 
     found = edited(mol.peptide("AAAA"), tmp_path / "odd.pdb", edit)
     assert "A/2B/CA" in found.atoms.places
+    for name in ("again.pdb", "again.cif"):
+        again = mol.from_file(found.write(tmp_path / name))
+        assert again.atoms.places.keys() == found.atoms.places.keys()
     assert any("A/2 (C, O)" in note for note in found.notes)
     assert sum(kind == "floating" for kind in found.model.joints.types) == 2
 

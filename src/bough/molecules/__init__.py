@@ -20,7 +20,8 @@ from bough.errors import short
 from bough.molecules.atoms import Atoms, rmsd, superposition
 from bough.molecules.dihedrals import Dihedral
 from bough.molecules.fixman import LogDeterminant
-from bough.molecules.force_field import OpenMM, atoms_of, with_hydrogens
+from bough.molecules.force_field import OpenMM, atoms_of
+from bough.molecules.hydrogens import with_hydrogens
 from bough.molecules.molecule import Molecule
 from bough.molecules.peptide import peptide_atoms
 from bough.molecules.pulling import Pull
@@ -71,8 +72,7 @@ def from_file(
         "omega" or "A/57/phi"; several in a list.
     fixed : chains ("B"), residues ("A/301") or "solvent" (water and ions) that stay where they are.
     omit : the same words: what is not read.
-    add_hydrogens : a pH; OpenMM adds the hydrogens that residues lack. Where a residue has only some of its hydrogens,
-        by names that OpenMM does not know, all of them are replaced.
+    add_hydrogens : a pH; OpenMM adds the hydrogens that atoms lack. OXT is added, too, where chains end without it.
     """
     notes: list[str] = []
     atoms = read_atoms(path, notes).without(omit, notes)

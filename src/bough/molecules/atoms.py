@@ -91,7 +91,8 @@ class Atoms:
         chosen = np.zeros(len(keys), bool)
         for word in [words] if isinstance(words, str) else words:
             if word == "solvent":
-                chosen |= self.water | (self.hetero & (np.diff(self.first) == 1))
+                is_odd = self.hetero | ~np.isin(self.element[self.first[:-1]], ("C", "N", "O", "P"))
+                chosen |= self.water | (is_odd & (np.diff(self.first) == 1))
                 continue
             found = (self.chain == word) | (keys == word)
             if not found.any():

@@ -21,12 +21,14 @@ SIDE_CHAINS = {
     "PHE": "N CA CB CG CD1", "PRO": "N CA CB CG CD", "SER": "N CA CB OG", "THR": "N CA CB OG1", "TRP": "N CA CB CG CD1",
     "TYR": "N CA CB CG CD1", "VAL": "N CA CB CG1",
 }  # fmt: skip
-# Names of Amber, CHARMM and GROMACS for states of residues
+# Names of Amber, CHARMM and GROMACS for states of residues, by the name of the residue and OpenMM's for the state
 STATES = {
-    "HIS": "HID HIE HIP HSD HSE HSP HISA HISB HISD HISE HISH HIS1 HIS2", "CYS": "CYX CYM CYN CYSH CYS1 CYS2",
-    "ASP": "ASH ASPH ASPP", "GLU": "GLH GLUH GLUP", "LYS": "LYN LYSH LSN", "ARG": "ARN ARGN",
+    "HIS HID": "HID HSD HISA HISD", "HIS HIE": "HIE HSE HISB HISE", "HIS HIP": "HIP HSP HISH", "HIS": "HIS1 HIS2",
+    "CYS CYX": "CYX CYM CYS1 CYS2", "CYS": "CYN CYSH", "ASP ASH": "ASH ASPH ASPP", "GLU GLH": "GLH GLUH GLUP",
+    "LYS LYN": "LYN LSN", "LYS": "LYSH", "ARG": "ARN ARGN",
 }  # fmt: skip
-SAME = {name: residue for residue, names in STATES.items() for name in names.split()}
+SAME = {name: state.split()[0] for state, names in STATES.items() for name in names.split()}
+VARIANTS = {name: state.split()[1] for state, names in STATES.items() if " " in state for name in names.split()}
 # Atoms with + are of the next residue, with - of the one before; of several choices, the first that is there counts
 NAMED = {
     "omega": ("CA C +N +CA",), "phi": ("-C N CA C",), "psi": ("N CA C +N", "N CA C OXT", "N CA C O"),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bough.arguments import explained
-from bough.errors import MissingExtraError, ModelError, NumericalError, SettingError, short, unknown_option
+from bough.errors import MissingExtraError, ModelError, NumericalError, short, unknown_option
 from bough.molecules.atoms import Atoms, some_of
-from bough.molecules.hydrogens import with_ideal_hydrogens
-from bough.types import FloatArray, IntArray
+from bough.types import FloatArray
 
 
 @explained
@@ -61,13 +59,8 @@ def _unknown(field: Any, atoms: Atoms, error: str) -> str:
         return f"does not take this molecule: {short(error, 300)}"
     some = some_of([f"{atoms.residue_key(k)} ({atoms.kind[k]})" for k in residues])
     reason = short(error.partition(".  ")[2].partition(".  ")[0] or error, 200)
-    add = "" if (atoms.element == "H").any() else "read it with add_hydrogens=7.0, or "
-    return f"does not know {some}: {reason}; {add}leave out what it does not know, with omit=[...]"
-
-
-def _hydrogens(atoms: Atoms) -> IntArray:
-    """(residues,) how many each has."""
-    return np.bincount(atoms.residue[atoms.element == "H"], minlength=len(atoms.chain))
+    add = "" if (atoms.element == "H").any() else "read it with add_hydrogens=7.0, "
+    return f"does not know {some}: {reason}; {add}complete residues that miss atoms, or leave them out: omit=[...]"
 
 
 class OpenMMEnergy:
@@ -146,56 +139,3 @@ def atoms_of(topology: Any, positions: Any) -> Atoms:
         np.array([r.name for r in residues]), np.array([r not in polymer for r in residues], bool),
         np.zeros(len(listed)),
     )  # fmt: skip
-
-
-def with_hydrogens(atoms: Atoms, pH: float, notes: list[str]) -> Atoms:
-    """The same structure with the hydrogens that it lacks at this pH, as OpenMM's Modeller knows them.
-
-    It places them roughly, and in torsion space bonds and angles stay as they are, so ideal geometry places them here.
-    Residues whose hydrogens have other names keep them, if none or one is missing; else all of them are replaced.
-    """
-    if not np.isfinite(pH):
-        raise SettingError(f"hydrogens: the pH must be finite, got {pH}")
-    is_hydrogen, count = atoms.element == "H", _hydrogens(atoms)
-    alone = (count == np.diff(atoms.first))[atoms.residue]  # residues of hydrogens only
-    template = _completed(atoms.kept(~is_hydrogen | alone), pH)
-    known = {*zip(template.residue.tolist(), template.name.tolist(), strict=True)}
-    keys = [*zip(atoms.residue.tolist(), atoms.name.tolist(), strict=True)]
-    odd = np.bincount(atoms.residue[is_hydrogen & [key not in known for key in keys]], minlength=len(count)) > 0
-    partial = odd & (count < _hydrogens(template) - 1)
-    gone = is_hydrogen & ~alone & partial[atoms.residue]
-    found = _completed(atoms.kept(~gone), pH) if is_hydrogen.any() else template
-    # residues keep their order, and atoms their names
-    before = {key: k for k, key in enumerate(keys) if not gone[k]}
-    place = np.array([before.get(key, -1) for key in zip(found.residue.tolist(), found.name.tolist(), strict=True)])
-    keep = (place >= 0) | ~(odd & ~partial)[found.residue]
-    found, place = found.kept(keep), place[keep]
-    added = place < 0
-    if gone.any():
-        notes.append(f"{gone.sum()} hydrogens of residues that have no others are replaced")
-    if added.any():
-        notes.append(f"{added.sum()} hydrogens were added, as at pH {pH:g}")
-    bare = [k for k in np.flatnonzero(found.hetero & ~found.water).tolist() if _is_bare(found, k)]
-    if bare:
-        some = some_of([f"{found.residue_key(k)} ({found.kind[k]})" for k in bare])
-        notes.append(f"{len(bare)} residues get no hydrogens, as OpenMM does not know theirs: {some}")
-    mean = np.bincount(atoms.residue, atoms.b_factor, len(atoms.chain)) / np.diff(atoms.first)
-    b_factor = np.where(added, mean[found.residue], atoms.b_factor[place])
-    return replace(found, positions=with_ideal_hydrogens(found, added), hetero=atoms.hetero, b_factor=b_factor)
-
-
-def _completed(atoms: Atoms, pH: float) -> Atoms:
-    """The atoms with those hydrogens that OpenMM's Modeller adds."""
-    _, app, unit = openmm_modules()
-    modeller = app.Modeller(topology(atoms), atoms.positions * unit.nanometer)
-    try:
-        modeller.addHydrogens(pH=pH)
-    except (ValueError, KeyError) as error:
-        raise ModelError(f"hydrogens cannot be added: {short(str(error), 300)}") from None
-    return atoms_of(modeller.topology, modeller.positions)
-
-
-def _is_bare(atoms: Atoms, residue: int) -> bool:
-    """Whether a residue has carbon but no hydrogen."""
-    own = set(atoms.element[atoms.first[residue] : atoms.first[residue + 1]].tolist())
-    return "C" in own and "H" not in own

@@ -30,6 +30,8 @@ DISULPHIDE = 0.25  # nm
 LONGEST = 0.35  # nm, over any covalent bond
 BIOLOGICAL = ("C", "H", "N", "O", "P", "S")  # elements of amino acids, nucleotides and water
 ORGANIC = {"B", "BR", "C", "CL", "F", "H", "I", "N", "O", "P", "S", "SE"}  # elements of amino acids, odd ones included
+HALOGENS = {"F", "CL", "BR", "I"}
+IONS = {"SOD": "NA", "POT": "K", "CAL": "CA", "CES": "CS", "LIT": "LI", "RUB": "RB", "CLA": "CL"}  # CHARMM's names
 METALS = {"LI", "NA", "K", "MG", "CA", "MN", "FE", "CO", "NI", "CU", "ZN", "CD", "HG", "SR", "BA", "CS", "RB", "AL"}
 
 
@@ -46,8 +48,10 @@ def read_atoms(path: str | Path, notes: list[str]) -> Atoms:
         raise FileFormatError(f"{short(str(path), 300)} is no PDB or mmCIF file: {said}") from None
     if len(structure) == 0 or structure[0].count_atom_sites() == 0:
         raise FileFormatError(f"{short(str(path), 300)} has no atoms; expected PDB or mmCIF")
-    if structure.input_format == gemmi.CoorFormat.Pdb:
-        _check_columns(path)
+    if structure.input_format == gemmi.CoorFormat.Pdb and (lines := _check_columns(path)):
+        structure = gemmi.read_pdb_string(b"".join(lines))
+        structure.setup_entities()
+        notes.append("names of residues have four letters: the first three are read")
     if len(structure) > 1:
         notes.append(f"{len(structure)} models: the first one is read")
     try:
@@ -56,12 +60,18 @@ def read_atoms(path: str | Path, notes: list[str]) -> Atoms:
         raise FileFormatError(f"{short(str(path), 300)}: {error}") from None
 
 
-def _check_columns(path: Path) -> None:
-    """Refuse atoms whose coordinates are no numbers, which gemmi reads as 0, and lines that no line feed ends."""
+def _check_columns(path: Path) -> list[bytes]:
+    """The lines of a PDB file whose residues have names of four letters, with the last one blank, or none.
+
+    The format has three letters, and gemmi reads the fourth as a part of the chain's name. Atoms whose coordinates are
+    no numbers, which gemmi reads as 0, and lines that no line feed ends are refused.
+    """
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
+    lines, wide = list[bytes](), set[bytes]()
     with gzip.open(path) if packed else path.open("rb") as file:
         for number, line in enumerate(file, 1):
+            lines.append(line)
             if line.removeprefix(BOM_UTF8)[:4].upper() not in (b"ATOM", b"HETA"):
                 continue
             where = f"{short(str(path), 300)}, line {number}"
@@ -72,6 +82,11 @@ def _check_columns(path: Path) -> None:
             except ValueError:
                 got = line[30:54].decode()
                 raise FileFormatError(f"{where}: expected three coordinates in columns 31 to 54, got {got!r}") from None
+            if line[20:21] != b" ":
+                wide.add(line[17:22])
+                lines[-1] = line[:20] + b" " + line[21:]
+    is_name = all(name[4:] == b" " or name[:4].decode() in {*SAME, *WATER} for name in wide)
+    return lines if wide and is_name else []
 
 
 def existing_file(path: str | Path) -> Path:
@@ -140,20 +155,30 @@ def _conformer(residue: Any, left: Counter[str]) -> list[Any]:
     if not total:
         return list(residue)
     best = max(total, key=lambda key: total[key])
-    chosen: dict[str, str] = {atom.name: atom.altloc for atom in residue if not atom.has_altloc()}
+    chosen: dict[str, str] = {_site(atom): atom.altloc for atom in residue if not atom.has_altloc()}
     for atom in sorted(residue, key=lambda atom: atom.altloc != best):
-        chosen.setdefault(atom.name, atom.altloc)
-    kept = [atom for atom in residue if atom.altloc == chosen[atom.name]]
+        chosen.setdefault(_site(atom), atom.altloc)
+    kept = [atom for atom in residue if atom.altloc == chosen[_site(atom)]]
     left["atoms in alternative locations are left out"] += len(residue) - len(kept)
     return kept
+
+
+def _site(atom: Any) -> str:
+    """The name of an atom; that of deuterium is that of hydrogen."""
+    return f"H{atom.name[1:]}" if atom.element.name == "D" else str(atom.name)
 
 
 def _element(residue: str, is_amino_acid: bool, atom: Any, left: Counter[str]) -> str:
     """The element of an atom, "" where it is unknown.
 
     Atoms of amino acids, nucleotides and water begin with their element, whatever the columns of a file say: without
-    the column of elements, gemmi reads a CA that is not indented as calcium.
+    the column of elements, gemmi reads a CA that is not indented as calcium. Ions are called as their residue.
     """
+    ion, kind = (name.upper().strip("+-0123456789") for name in (atom.name, residue))
+    ion = IONS.get(ion, ion) if ion == kind else ""
+    if ion in METALS | HALOGENS:
+        left["elements are missing or odd: they follow from the names of the atoms"] += atom.element.name.upper() != ion
+        return ion.capitalize()
     found, letter = str(atom.element.name), atom.name.lstrip("0123456789")[:1].upper()
     is_known = (residue in STANDARD and residue != "MSE") or residue in WATER
     if found == "D":
@@ -249,12 +274,12 @@ def _along_chains(atoms: Atoms, notes: list[str]) -> set[tuple[int, int]]:
         second = {int(atoms.residue[k]): k for k in np.flatnonzero(atoms.name == after).tolist()}
         for r, a in first.items():
             b = second.get(r + 1)
-            if b is None or atoms.chain[r] != atoms.chain[r + 1] or atoms.hetero[r] or atoms.hetero[r + 1]:
+            if b is None or atoms.chain[r] != atoms.chain[r + 1]:
                 continue
             distance = float(np.linalg.norm(atoms.positions[a] - atoms.positions[b]))
             if SHORTEST < distance < longest:
                 found.add((min(a, b), max(a, b)))
-            else:
+            elif not (atoms.hetero[r] or atoms.hetero[r + 1]):
                 ends = f"{atoms.residue_key(r)} and {atoms.residue_key(r + 1)}"
                 notes.append(f"the chain is broken between {ends}, {distance:.2f} nm apart: its parts move freely")
     return found

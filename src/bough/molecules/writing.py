@@ -76,7 +76,7 @@ def _structure(atoms: Atoms, frames: FloatArray) -> Any:
                     model.add_chain(chain)
                 chain = gemmi.Chain(_chain(atoms, r))
             residue = gemmi.Residue()
-            residue.name, residue.seqid = str(atoms.kind[r]), gemmi.SeqId(str(atoms.number[r]))
+            residue.name, residue.seqid = str(atoms.kind[r]), _number(atoms, r)
             residue.het_flag = "H" if atoms.hetero[r] else "A"
             for k in range(int(atoms.first[r]), int(atoms.first[r + 1])):
                 atom = gemmi.Atom()
@@ -105,9 +105,7 @@ def _connections(atoms: Atoms) -> list[Any]:
         link.name, link.asu = f"bond{len(found) + 1}", gemmi.Asu.Same
         link.type = gemmi.ConnectionType.Disulf if names == {"SG"} else gemmi.ConnectionType.Covale
         link.partner1, link.partner2 = (
-            gemmi.AtomAddress(
-                _chain(atoms, k), gemmi.SeqId(str(atoms.number[k])), str(atoms.kind[k]), str(atoms.name[atom]), "\0"
-            )
+            gemmi.AtomAddress(_chain(atoms, k), _number(atoms, k), str(atoms.kind[k]), str(atoms.name[atom]), "\0")
             for k, atom in ((r, a), (s, b))
         )
         found.append(link)
@@ -117,6 +115,12 @@ def _connections(atoms: Atoms) -> list[Any]:
 def _chain(atoms: Atoms, residue: int) -> str:
     """The name of a chain in files, which may be blank."""
     return "" if atoms.chain[residue] == "_" else str(atoms.chain[residue])
+
+
+def _number(atoms: Atoms, residue: int) -> Any:
+    """The number of a residue with its insertion code; of a word, gemmi's SeqId reads codes as small letters."""
+    number, code = re.findall(r"[-\d]+|[A-Za-z ]", f"{atoms.number[residue]} ")[:2]
+    return gemmi_module().SeqId(int(number), code)
 
 
 def dcd(frames: FloatArray, interval: float) -> bytes:
