@@ -122,13 +122,14 @@ def test_names_of_residues_with_four_letters_are_no_chains(tmp_path):
 
 
 def test_chains_of_unknown_residues_are_bonded(tmp_path):
-    """gemmi knows no polymer where it knows no residue."""
-
-    def edit(lines):
-        return ["HETATM" + line[6:17] + "XAA" + line[20:] if line.startswith("ATOM") else line for line in lines]
-
-    m = mol.peptide("AGA")
-    np.testing.assert_array_equal(edited(m, tmp_path / "odd.pdb", edit).atoms.bonds, m.atoms.bonds)
+    """gemmi knows no polymer where it does not know residues, such as CHARMM's nucleotides."""
+    atoms = [("C3'", "GUA", 1, 0.0), ("O3'", "GUA", 1, 1.0)]
+    atoms += [("P", "ADE", 2, 2.3), ("O5'", "ADE", 2, 3.6), ("C5'", "ADE", 2, 4.6)]
+    path = tmp_path / "strand.pdb"
+    path.write_text("\n".join([*(
+        f"HETATM{k + 1:5d}  {name:3s} {kind} A{number:4d}    {x:8.3f}{k % 2:8.3f}   0.000  1.00  0.00{name[0]:>12}"
+        for k, (name, kind, number, x) in enumerate(atoms)), "END\n"]))  # fmt: skip
+    assert mol.from_file(path).atoms.bonds.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
 
 
 def test_of_residues_at_one_place_the_larger_part_is_kept(tmp_path):
