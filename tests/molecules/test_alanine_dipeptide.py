@@ -117,7 +117,7 @@ def half_log_det(molecule, angles):
 
 def angles_at(molecule, x):
     """phi and psi (..., 2) of positions x (..., atoms, 3)."""
-    return dihedral_angles(x, np.array([molecule.dihedral(key).atoms for key in KEYS]))
+    return dihedral_angles(x, np.array([molecule.dihedrals[key].atoms for key in KEYS]))
 
 
 def estimates(angles, half, weights=None):

@@ -47,7 +47,7 @@ def test_files_hold_bonds_that_no_reader_knows(ring, tmp_path, suffix, chain):
 @pytest.mark.parametrize("error", [None, 0.01])
 def test_a_ring_that_is_pulled_stays_closed(ring, fixed, error):
     m = mol.Molecule(ring, fixed=fixed)
-    atom, (a, b) = m.atoms.place("A/3/CA"), np.array(m.loop_distances).T
+    atom, (a, b) = m.atoms.place("A/3/CA"), np.array(m.groups.held).T
     measure = None if error is None else bough.adaptive.energy(error)
     found = m.pull("A/3/CA", ring.positions[atom] + 0.1, error=measure, steps=60)
     gaps = [np.linalg.norm(x[a] - x[b], axis=1) for x in m.positions(found.frames)]
@@ -67,8 +67,8 @@ def test_two_cut_bonds_may_share_what_holds_them(ring):
         )  # fmt: skip
         m = mol.Molecule(atoms)
         assert len(m.groups.cut) == 3
-        pairs = {frozenset(pair) for pair in m.loop_distances}
-        assert len(pairs) == len(m.loop_distances)
+        pairs = {frozenset(pair) for pair in m.groups.held.tolist()}
+        assert len(pairs) == len(m.groups.held)
 
 
 def out_of_plane(x, quads):

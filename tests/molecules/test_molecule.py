@@ -84,9 +84,9 @@ def test_dihedrals_have_names_and_values(peptide, q):
         "A/4/chi1": ("A/4/N", "A/4/CA", "A/4/CB", "A/4/CG"),
     }  # fmt: skip
     for key, names in quads.items():
-        assert peptide.dihedral(key).atoms == tuple(before[name] for name in names)
+        assert peptide.dihedrals[key].atoms == tuple(before[name] for name in names)
         assert peptide.angles(q, key)[0] == pytest.approx(angle(*(x[before[name]] for name in names)), abs=1e-12)
-    assert peptide.dihedral("A/4/omega").v is None
+    assert peptide.dihedrals["A/4/omega"].v is None
     phi, omega = peptide.angles(peptide.model.neutral, ["A/4/phi", "A/4/omega"])
     assert (phi, abs(omega)) == pytest.approx((-2.1, np.pi))
     turned = peptide.with_angles(q, {"A/4/phi": -1.0, "A/9/chi2": 3.0})
@@ -147,7 +147,7 @@ def test_unknown_names_are_refused(peptide):
     with pytest.raises(OptionError, match=r"there is no dihedral 'chj1'.*chi1"):
         mol.peptide("AS", rotatable="chj1")
     with pytest.raises(UnknownNameError, match="A/4/phi"):
-        peptide.dihedral("A/4/phj")
+        peptide.dihedrals["A/4/phj"]
     with pytest.raises(UnknownNameError, match="there is no atom 'A/4/CZ9'"):
         peptide.atoms.place("A/4/CZ9")
     with pytest.raises(ModelError, match="is rigid"):
@@ -244,7 +244,7 @@ def test_bases_turn_about_chi(base):
     )  # fmt: skip
     m = mol.Molecule(with_bonds(bare, [], []))
     assert m.angles(m.model.neutral, "A/1/chi")[0] == pytest.approx(1.1)
-    assert m.dihedral("A/1/chi").v == 6
+    assert m.dihedrals["A/1/chi"].v == 6
 
 
 def test_units_are_those_of_molecules(peptide):

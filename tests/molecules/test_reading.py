@@ -354,7 +354,7 @@ def test_rings_of_single_bonds_turn_if_told(tmp_path, hydrogens):
     assert len(m.groups.cut) == 1  # that of proline; tryptophan stays flat
     torsions = m.model.nv - rigid.model.nv
     assert torsions == (4 if hydrogens else 2)
-    assert len(m.loop_distances) == torsions - 1  # one degree of freedom is left
+    assert len(m.groups.held) == torsions - 1  # one degree of freedom is left
     quad = ["A/2/N", "A/2/CA", "A/2/CB", "A/2/CG"]
     found = m.minimize(restraints=[mol.dihedral(quad, -0.3, stiffness=300.0)], calls=600)
     (a, b), x = m.groups.cut[0], found.positions

@@ -164,7 +164,7 @@ def test_tables_are_read(molecule, tmp_path):
     assert first.atoms == ((place("A/1/CA"), place("A/9/HB2")), (place("A/1/CA"), place("A/9/HB3")))
     assert (first.low, first.high) == pytest.approx((0.18, 0.5))
     assert second.atoms == ((place("A/1/CA"), place("A/9/CA")), (place("A/2/H"), place("A/8/CA")))
-    assert third.atoms == molecule.dihedral("A/3/phi").atoms
+    assert third.atoms == molecule.dihedrals["A/3/phi"].atoms
     assert (third.low, third.high) == pytest.approx((-np.pi / 3, np.pi / 6))
 
 

@@ -91,7 +91,7 @@ def terms_of(molecule: Molecule, energy: Any, restraints: Iterable[Restraint]) -
 def bridges(molecule: Molecule) -> list[Restraint]:
     """Stiff distances for bonds that close loops and for the angles at their ends, and planes where these are flat."""
     x, found = molecule.atoms.positions, []
-    for a, b in molecule.loop_distances:
+    for a, b in molecule.groups.held.tolist():
         length = float(np.linalg.norm(x[a] - x[b]))
         found.append(distance(a, b, lower=length, upper=length, stiffness=BRIDGE, linear=math.inf))
     return found + [plane(quad, stiffness=BRIDGE) for quad in molecule.groups.flat.tolist()]

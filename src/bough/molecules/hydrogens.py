@@ -11,14 +11,13 @@ from bough.errors import ModelError, SettingError, short
 from bough.molecules.atoms import Atoms, some_of
 from bough.molecules.dihedrals import SAME, VARIANTS
 from bough.molecules.force_field import atoms_of, openmm_modules, topology
+from bough.molecules.groups import SATURATED
 from bough.types import BoolArray, FloatArray, IntArray
 
 # rad and nm: as in the force fields of amber
 TETRAHEDRAL, PLANAR, AT_SULPHUR, WATER_ANGLE = np.radians([109.47, 120.0, 96.0, 104.52])
 LENGTH = {"C": 0.109, "N": 0.101, "O": 0.096, "S": 0.134}
-MOST = {1: 3, 2: 2, 3: 1}  # hydrogens beside so many other atoms
-LAST_OXYGEN = 0.125  # nm from C to OXT
-VALENCE = {"C": 4, "N": 4, "O": 2, "S": 2}
+C_OXT = 0.125  # nm
 
 
 def hydrogens_on(
@@ -79,7 +78,7 @@ def with_ideal_hydrogens(atoms: Atoms, chosen: BoolArray) -> FloatArray:
         own.sort(key=lambda h: str(atoms.name[h]))
         if not others and len(own) == 2:
             x[own] = _on_water(x[parent], x[own[0]])
-        if len(own) > MOST.get(len(others), 0) or element not in LENGTH:
+        if not 0 < len(others) <= 4 - len(own) or element not in LENGTH:
             continue
         if atoms.kind[atoms.residue[parent]] == "PRO" and atoms.name[parent] == "CD":
             others.reverse()  # from the main chain, the ring reaches CD by CG
@@ -152,7 +151,7 @@ def _most_bonds(atoms: Atoms, atom: int, state: str) -> int:
         return 1
     is_linked = any(atoms.residue[k] != residue for k in atoms.neighbours[atom])
     is_neutral = element == "N" and (is_linked or (state == "LYN" and atoms.name[atom] == "NZ"))
-    return VALENCE.get(element, 4) - is_neutral
+    return SATURATED.get(element, 4) - is_neutral
 
 
 def _as_modeller_knows(atoms: Atoms) -> Atoms:
@@ -175,11 +174,7 @@ def _with_last_oxygens(atoms: Atoms, notes: list[str]) -> Atoms:
     ends = [c for c in carbons.tolist() if {*atoms.name[atoms.neighbours[c]].tolist()} == {"CA", "O"}]
     if not ends:
         return atoms
-    x = [
-        y + LAST_OXYGEN * away(y, list(atoms.positions[atoms.neighbours[c]]))
-        for c in ends
-        for y in [atoms.positions[c]]
-    ]
+    x = [y + C_OXT * away(y, list(atoms.positions[atoms.neighbours[c]])) for c in ends for y in [atoms.positions[c]]]
     r = atoms.residue[ends]
     notes.append(
         f"OXT is added to {len(r)} residues at ends of chains: {some_of([atoms.residue_key(k) for k in r.tolist()])}"

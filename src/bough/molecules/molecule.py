@@ -185,14 +185,10 @@ class Molecule:
             found.setdefault(self.groups.names[g], Dihedral((a, b, c, d), v))
         return found
 
-    def dihedral(self, key: str) -> Dihedral:
-        """One of `dihedrals`; an unknown name is refused with the nearest ones."""
-        return self.dihedrals[key]
-
     def angles(self, q: npt.ArrayLike, keys: Iterable[str] | None = None) -> FloatArray:
         """Dihedrals (k,) in rad at q, of these names or of all `dihedrals`; batches too."""
         chosen = self.dihedrals if keys is None else ([keys] if isinstance(keys, str) else list(keys))
-        quads = np.array([self.dihedral(key).atoms for key in chosen], np.int64).reshape(-1, 4)
+        quads = np.array([self.dihedrals[key].atoms for key in chosen], np.int64).reshape(-1, 4)
         return dihedral_angles(self.positions(q), quads)
 
     def with_angles(self, q: npt.ArrayLike, values: Mapping[str, float]) -> FloatArray:
@@ -201,7 +197,7 @@ class Molecule:
         now = self.angles(found, values)
         place = dict(zip(self.model.joints.v[:, 0].tolist(), self.model.joints.q[:, 0].tolist(), strict=True))
         for (key, value), before in zip(values.items(), now.tolist(), strict=True):
-            v = self.dihedral(key).v
+            v = self.dihedrals[key].v
             if v is None:
                 raise ModelError(f"dihedral {key!r} is rigid: name it in `rotatable` to turn it")
             check_angle(f"dihedral {key!r}", value)
@@ -327,11 +323,6 @@ class Molecule:
         if q is not None:
             pulling.simulation.configuration = np.asarray(q, float)
         return pulling.run(steps, h, every)
-
-    @property
-    def loop_distances(self) -> list[tuple[int, int]]:
-        """Pairs of atoms whose distances hold the bonds that are left out of the tree."""
-        return [(a, b) for a, b in self.groups.held.tolist()]
 
     # Files
 

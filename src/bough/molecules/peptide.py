@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from bough.errors import ShapeError, unknown_option
 from bough.molecules.atoms import Atoms
 from bough.molecules.dihedrals import check_angle
-from bough.molecules.hydrogens import away, hydrogens_on, placed
+from bough.molecules.hydrogens import C_OXT, away, placed, with_ideal_hydrogens
 from bough.molecules.reading import with_bonds
 from bough.types import FloatArray
 
@@ -21,9 +22,8 @@ CODES = "ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP
 LETTERS = dict(zip("ARNDCQEGHILKMFPSTWYV", CODES.split(), strict=True))
 CAPS = ("ACE", "NME")
 # nm and rad: Engh & Huber 1991
-N_CA, CA_C, C_N, C_O, C_OXT = 0.1458, 0.1525, 0.1329, 0.1231, 0.1250
+N_CA, CA_C, C_N, C_O = 0.1458, 0.1525, 0.1329, 0.1231
 AT_N, AT_CA, AT_C, AT_O = np.radians([121.7, 111.0, 116.2, 120.1])
-FLAT = {("ARG", "NH1"), ("ARG", "NH2"), ("ASN", "ND2"), ("GLN", "NE2")}  # hydrogens in the plane of what they are on
 
 
 class _Residue(NamedTuple):
@@ -66,20 +66,31 @@ def peptide_atoms(sequence: str | Sequence[str], phi: npt.ArrayLike, psi: npt.Ar
     for what, angles in zip(("phi", "psi"), turns, strict=True):
         check_angle(f"peptide: {what}", float(angles[np.abs(angles).argmax()]))
     chain = _backbone(kinds, *turns)
-    names, elements, residue, places = [], [], [], []
+    names, residue, places, parents = list[str](), list[int](), list[FloatArray](), dict[int, int]()
     for r, (kind, x) in enumerate(zip(kinds, chain, strict=True)):
-        for name, position in _completed(kind, x, r, kinds, chain).items():
-            names.append(name)
-            elements.append(name[0])
-            residue.append(r)
-            places.append(position)
+        heavy = _heavy_atoms(kind, x, r, kinds, chain)
+        start = len(names)
+        names += heavy
+        places += heavy.values()
+        for atom, hydrogens in _hydrogens(kind, r).items():
+            for name in hydrogens:
+                parents[len(names)] = start + [*heavy].index(atom)
+                names.append(name)
+                places.append(heavy[atom])
+        residue += [r] * (len(names) - start)
     n, count = len(names), len(kinds)
     bare = Atoms(
-        np.array(names), np.array(elements), np.array(residue, np.int64), np.array(places),
+        np.array(names), np.array([name[0] for name in names]), np.array(residue, np.int64), np.array(places),
         np.zeros((0, 2), np.int64), np.full(count, "A"), np.array([str(r + 1) for r in range(count)]), np.array(kinds),
         np.zeros(count, bool), np.zeros(n),
     )  # fmt: skip
-    return with_bonds(bare, [], [])
+    is_hydrogen = bare.element == "H"
+    bonds = np.flatnonzero(~is_hydrogen)[with_bonds(bare.kept(~is_hydrogen), [], []).bonds]
+    both = np.array(sorted([*map(tuple, bonds.tolist()), *((k, h) for h, k in parents.items())]), np.int64).reshape(
+        -1, 2
+    )
+    full = replace(bare, bonds=both)
+    return replace(full, positions=with_ideal_hydrogens(full, is_hydrogen))
 
 
 def _backbone(kinds: list[str], phi: FloatArray, psi: FloatArray) -> list[dict[str, FloatArray]]:
@@ -103,42 +114,26 @@ def _backbone(kinds: list[str], phi: FloatArray, psi: FloatArray) -> list[dict[s
     return found
 
 
-def _completed(
+def _heavy_atoms(
     kind: str, x: dict[str, FloatArray], r: int, kinds: list[str], chain: list[dict[str, FloatArray]]
 ) -> dict[str, FloatArray]:
-    """All atoms of a residue: N, its hydrogens, CA, side chain, hydrogens, C and O."""
-    all_atoms = dict(x)
-    data, last = _residues()[kind], r + 1 == len(kinds)
-    for name, a, b, c, length, angle, turn in data.side:
-        all_atoms[name] = placed(all_atoms[a], all_atoms[b], all_atoms[c], length, angle, turn)
+    """The atoms of a residue but hydrogens: those of the backbone, the side chain, and O."""
+    found, last = dict(x), r + 1 == len(kinds)
+    for name, a, b, c, length, angle, turn in _residues()[kind].side:
+        found[name] = placed(found[a], found[b], found[c], length, angle, turn)
     if kind != "NME":
-        other = all_atoms["CH3"] if kind == "ACE" else x["CA"]
+        other = found["CH3"] if kind == "ACE" else x["CA"]
         following = chain[r + 1]["N"] if not last else placed(x["N"], other, x["C"], C_OXT, AT_C, np.pi / 3)
-        all_atoms["O"] = x["C"] + C_O * away(x["C"], [other, following])
+        found["O"] = x["C"] + C_O * away(x["C"], [other, following])
         if last:
-            all_atoms["OXT"] = following
-    carried = dict(data.hydrogens)
+            found["OXT"] = following
+    return found
+
+
+def _hydrogens(kind: str, r: int) -> dict[str, list[str]]:
+    """The hydrogens on each atom of a residue."""
+    found = dict(_residues()[kind].hydrogens)
     if kind != "ACE":
         on_n = ["H1", "H2", "H3"] if r == 0 else ["H"]
-        carried["N"] = on_n[: 2 if r == 0 else 0] if kind == "PRO" else on_n
-    heavy = dict(all_atoms)
-    for atom, names in ((atom, names) for atom, names in carried.items() if names):
-        bonded = _bonded(heavy, atom)
-        if atom == "N" and r:
-            bonded.append(chain[r - 1]["C"])
-        beyond = [
-            y for name in heavy for y in _bonded(heavy, name) if heavy[name] is bonded[0] and y is not heavy[atom]
-        ]
-        flat = (kind, atom) in FLAT
-        found = hydrogens_on(heavy[atom], atom[0], bonded, beyond, len(names), flat)
-        all_atoms |= dict(zip(names, found, strict=True))
-    return all_atoms
-
-
-def _bonded(atoms: dict[str, FloatArray], atom: str) -> list[FloatArray]:
-    """Heavy atoms bonded to one, by distance."""
-    reach = 0.2 if atom.startswith("S") else 0.17
-    return [
-        y for name, y in atoms.items()
-        if name != atom and np.linalg.norm(y - atoms[atom]) < (0.2 if name.startswith("S") else reach)
-    ]  # fmt: skip
+        found["N"] = on_n[: 2 if r == 0 else 0] if kind == "PRO" else on_n
+    return found

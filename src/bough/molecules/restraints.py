@@ -154,7 +154,7 @@ class RestraintEnergy:
             np.cumsum([0, *map(len, pairs)]), np.array(bounds).reshape(-1, 4), np.zeros(len(pairs)),
         )  # fmt: skip
         quads = [
-            [atoms.place(a) for a in (r.atoms if len(r.atoms) == 4 else molecule.dihedral(r.atoms[0]).atoms)]
+            [atoms.place(a) for a in (r.atoms if len(r.atoms) == 4 else molecule.dihedrals[r.atoms[0]].atoms)]
             for r in by["dihedral"]
         ]
         turns = [(r.low, r.high, r.stiffness) for r in by["dihedral"]]

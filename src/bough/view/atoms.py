@@ -91,9 +91,9 @@ def _in_bodies(T: FloatArray, body: IntArray, x: FloatArray) -> FloatArray:
 
 
 def _sticks(molecule: Molecule, body: IntArray, at: FloatArray, colour: FloatArray) -> list[Shapes]:
-    """Half a rod in the colour of each atom of a bond; both lie on the atom's own group: the bond is its axis."""
+    """Half a rod in the colour of each atom of a bond, on the group of that atom."""
     atoms = molecule.atoms
-    bonds, parts, T = molecule.groups.kept, [], molecule.body_placements(molecule.model.neutral)
+    bonds, parts, T = atoms.bonds, [], molecule.body_placements(molecule.model.neutral)
     for a, b in (bonds.T, bonds.T[::-1]):
         light = (atoms.element[a] == "H") | (atoms.element[b] == "H")
         far = _in_bodies(T, body[a], atoms.positions[b])
