@@ -1,10 +1,11 @@
-"""The first page of the benchmarks: five functions of five robots, a column for each library; the demo's figures."""
+"""The first page of the benchmarks: six functions of five robots, a column for each library; the demo's figures."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,13 +20,13 @@ FUNCTIONS = {
     "forward dynamics": "forward dynamics", "inverse dynamics": "inverse dynamics",
     "forward dynamics derivatives": "derivatives of forward dynamics",
     "Lambda^-1 of end effectors": "Lambda^-1 of hands and feet",
-    "constrained forward dynamics": "constrained forward dynamics",
+    "constrained forward dynamics": "constrained forward dynamics", "Jacobian of one frame": "Jacobian of one frame",
 }  # fmt: skip
 LIBRARIES = {  # how labels of their calls begin, and their colours
     "Bough": ("bough", "#d6562b"), "Pinocchio": ("pin.", "#2a7fba"), "MuJoCo": ("mj_", "#33a06f"),
     "CasADi C": ("CasADi", "#8a6bb8"), "Drake": ("drake", "#b08a2e"), "DART": ("dart", "#7a7f87"),
 }  # fmt: skip
-WIDE, PANEL, BAR, LEFT = 520, 136, 7, 34  # pixels: wide enough for a laptop, narrow enough for a phone
+WIDE, PANEL, BAR, LEFT = 520, 112, 14, 34  # pixels: a screen of a laptop, and as wide as a phone
 
 
 class Cell(NamedTuple):
@@ -57,18 +58,19 @@ def _by_library(row: Timing) -> dict[str, float]:
 
 
 def table(results: Path) -> str:
-    """Microseconds as Markdown: the best in bold, and how Bough stands to the fastest other."""
-    found = list(cells(results))
-    shown = [name for name in LIBRARIES if any(name in cell.seconds for cell in found)]
-    lines = [f"| function | robot | {' | '.join(shown)} | Bough is |", f"| --- | --- |{' ---: |' * len(shown)} --- |"]
-    for cell in found:
-        best = min(cell.seconds.values())
-        times = [_time(cell.seconds.get(name), best) for name in shown]
-        other = min(t for name, t in cell.seconds.items() if name != "Bough")
-        lines.append(
-            f"| {cell.function} | {cell.robot} | {' | '.join(times)} | {report.words(other / cell.seconds['Bough'])} |"
-        )
-    return "\n".join(lines)
+    """Microseconds as Markdown, a table for each function: the best in bold, and Bough beside the fastest other."""
+    lines: list[str] = []
+    for function, own in groupby(cells(results), lambda cell: cell.function):
+        rows = list(own)
+        shown = [name for name in LIBRARIES if any(name in cell.seconds for cell in rows)]
+        head = f"| robot | {' | '.join(shown)} | Bough is |", f"| --- |{' ---: |' * len(shown)} --- |"
+        lines += ["", f"**{function[0].upper()}{function[1:]}**", "", *head]
+        for cell in rows:
+            best = min(cell.seconds.values())
+            times = " | ".join(_time(cell.seconds.get(name), best) for name in shown)
+            other = min(t for name, t in cell.seconds.items() if name != "Bough")
+            lines.append(f"| {cell.robot} | {times} | {report.words(other / cell.seconds['Bough'])} |")
+    return "\n".join(lines[1:])
 
 
 def _time(seconds: float | None, best: float) -> str:
@@ -84,8 +86,9 @@ def charts(results: Path) -> str:
     shown = [name for name in LIBRARIES if any(name in cell.seconds for cell in found)]
     drawn, high = [], 30
     for k, name in enumerate(shown):
-        drawn.append(f"<rect x='{LEFT + 112 * k}' y='10' width='11' height='11' rx='2' fill='{LIBRARIES[name][1]}'/>")
-        drawn.append(f"<text x='{LEFT + 16 + 112 * k}' y='20'>{escape(name)}</text>")
+        x = LEFT + (WIDE - LEFT) // len(shown) * k
+        drawn.append(f"<rect x='{x}' y='10' width='11' height='11' rx='2' fill='{LIBRARIES[name][1]}'/>")
+        drawn.append(f"<text x='{x + 16}' y='20'>{escape(name)}</text>")
     for function in FUNCTIONS.values():
         own = [cell for cell in found if cell.function == function]
         if own:
@@ -99,7 +102,7 @@ def charts(results: Path) -> str:
 def _panel(function: str, own: list[Cell], top: int) -> list[str]:
     """Bars of one function: as high as the time of a library over Bough's."""
     most = max(t / cell.seconds["Bough"] for cell in own for t in cell.seconds.values())
-    height, floor = PANEL - 52, top + PANEL - 26
+    height, floor = PANEL - 46, top + PANEL - 22
     step = next(s for s in (1, 2, 5, 10, 20, 50) if most / s <= 4)
     drawn = [f"<text x='{LEFT}' y='{top + 14}' font-size='13' font-weight='600'>{escape(function)}</text>"]
     for tick in range(0, int(most) + 1, step):
@@ -114,12 +117,13 @@ def _panel(function: str, own: list[Cell], top: int) -> list[str]:
         drawn.append(
             f"<text x='{middle:.1f}' y='{floor + 16}' text-anchor='middle' font-size='11'>{escape(cell.robot)}</text>"
         )
-        start = middle - (BAR + 2) * len(cell.seconds)
+        bar = min(BAR, 0.85 * each / len(cell.seconds) - 2)
+        start = middle - (bar + 2) * len(cell.seconds) / 2
         for place, (name, seconds) in enumerate(cell.seconds.items()):
             ratio = seconds / cell.seconds["Bough"]
-            x, size = start + 2 * (BAR + 2) * place, height * ratio / most
+            x, size = start + (bar + 2) * place, height * ratio / most
             words = f"<title>{escape(name)} {1e6 * seconds:.3g} us</title>"
-            drawn.append(f"<rect x='{x:.1f}' y='{floor - size:.1f}' width='{2 * BAR}' height='{size:.1f}' rx='2' "
+            drawn.append(f"<rect x='{x:.1f}' y='{floor - size:.1f}' width='{bar:.1f}' height='{size:.1f}' rx='2' "
                          f"fill='{LIBRARIES[name][1]}'>{words}</rect>")  # fmt: skip
     return drawn
 

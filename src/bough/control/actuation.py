@@ -1,7 +1,8 @@
-"""Tasks by motors alone: freedoms without a motor and contacts that hold (after Mistry & Righetti 2011).
+"""Task control of underactuated robots in contact (after Mistry & Righetti 2011).
 
-With contacts J_c held and Hc^-1 = H^-1 - H^-1 J_c' Lambda_c J_c H^-1, joint forces S' tau_a of the motors accelerate
-the mechanism by qdd = Hc^-1 S' tau_a + qdd_0, hence the tasks by G tau_a + beta and the motors by W tau_a + S qdd_0:
+With contacts J_c that do not accelerate and Hc^-1 = H^-1 - H^-1 J_c' Lambda_c J_c H^-1, joint forces S' tau_a of the
+motors accelerate the mechanism by qdd = Hc^-1 S' tau_a + qdd_0, the tasks by G tau_a + beta and the motors by
+W tau_a + S qdd_0, where
     G = J Hc^-1 S',  W = S Hc^-1 S',  beta = Jdot v + J qdd_0.
 Of all tau_a that give a task acceleration, tau_a = W^+ G' F + (1 - W^+ G' Lambda G) tau_0 with Lambda^-1 = G W^+ G'
 changes the motion that tau_0 makes the least; with all joints driven and no contact it is J' F + N' tau_0.
@@ -79,7 +80,7 @@ class MotorSpace:
 
 
 def undriven(model: Model) -> list[str]:
-    """Joints that have a freedom without a motor."""
+    """Names of joints with a degree of freedom that has no motor."""
     return [joint.name for joint in model.joints if not model.actuated[joint.v].all()]
 
 

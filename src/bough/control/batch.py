@@ -39,7 +39,7 @@ SOLVED, CLOSE = 1e-5, 1e-10  # largest residual of a program that counts as solv
 FAINT, VIOLATED = 1e-5, 10.0  # weight of variables where conflicts are looked for, and the least violation
 LARGE = 300.0  # m/s^2 or rad/s^2: programs with more are solved in units of it
 FORCE = 100.0  # newtons: in this unit forces are about as large as accelerations
-FREE, FAR = 1e30, 1e9  # ease of a row that asks for nothing; a bound that is never met
+FREE, FAR = 1e30, 1e9  # ease of a row without a requirement; a bound that is never met
 PROXIMAL, FLOOR, SHARE, CENTRE = 1e-4, 1.0, 0.999, 1e-11
 CONSTANT, OF_H, OF_J = range(3)
 TASK, LOOSE, TORQUE, BOUND, MOST, ZERO = range(6)
@@ -63,7 +63,7 @@ class Filling(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """What the sides of each row are made of: `kind` says which of the other numbers count."""
+    """Terms of the bounds of each row; `kind` says which of them apply."""
 
     kind: Rows  # one of TASK to MOST
     of: Rows  # row of tasks, or DoF

@@ -50,7 +50,7 @@ class Contact:
 
     @property
     def name(self) -> str:
-        """What its task is called."""
+        """The name of its task."""
         return f"contact({self.frame})"
 
     @property
@@ -87,7 +87,7 @@ class Contact:
 
     @cached_property
     def cone_names(self) -> tuple[str, ...]:
-        """What each row of the cone is called when it conflicts with others."""
+        """Names of the rows of the cone, as `conflicts` has them."""
         friction, lift = f"friction of {self.frame!r}", f"{self.frame!r} cannot pull"
         if self.size is None:
             return (friction,) * 4 + (lift,)

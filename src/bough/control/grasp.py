@@ -46,7 +46,7 @@ def internal_forces(points: Sequence[npt.ArrayLike], forces: npt.ArrayLike) -> F
 
 
 class RigidObject(NamedTuple):
-    """What is held, about its reference point: Lambda_object (6, 6), and h (6,) in Lambda a + h = wrench."""
+    """A grasped object, about its reference point: Lambda_object (6, 6), and h (6,) in Lambda a + h = wrench."""
 
     inertia: FloatArray
     bias: FloatArray

@@ -1,4 +1,4 @@
-"""What a whole-body program looks like while certain contacts hold: where forces are, cones, and names of rows."""
+"""Layout of a whole-body program for a set of contacts: places of forces, cones, and names of rows."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Layout:
         return max(0.0, *(float(gap.max(initial=0.0)) for gap in gaps))
 
     def within(self, tau: FloatArray) -> bool:
-        """Whether tau holds the torque limits; it seldom does not, so that they are looked at afterwards."""
+        """Whether tau is within the torque limits. It mostly is, so they are checked after the solution."""
         return bool((np.abs(tau[self.limited]) <= self.effort).all())
 
     def clipped(self, tau: FloatArray) -> FloatArray:
@@ -102,9 +102,9 @@ class Layout:
         return tau
 
     def pressed(self, x: FloatArray) -> FloatArray:
-        """x with forces in their cones, out of which the tolerance of a solver carries some by a little.
+        """x with forces projected into their cones, which they leave by the tolerance of the solver.
 
-        Where there is friction, a greater normal force puts them back; where there is none, sides are left out.
+        With friction the normal force is raised; without, tangential forces are set to zero.
         """
         if not ((self.cone @ x) > PRESSED).any():
             return x

@@ -19,7 +19,7 @@ def joints_of_freedoms(model: Model) -> list[str]:
 
 
 class LimitReport(NamedTuple):
-    """What a command or a state exceeds: names of joints, and the largest torque over its limit."""
+    """Joints beyond their limits, and the largest ratio of a torque to its limit."""
 
     torque: tuple[str, ...]
     position: tuple[str, ...]

@@ -49,12 +49,12 @@ class Constraints(NamedTuple):
         return self._replace(G=below, low=lows, high=highs, names=(self.names[0], self.names[1] + names, self.names[2]))
 
 
-def chosen_solver(wanted: str | None) -> str:
-    """The solver wanted, or the first that is installed."""
+def chosen_solver(name: str | None) -> str:
+    """The solver of this name, or the first that is installed."""
     found = required("qpsolvers", "control", "bough.control.WholeBody").available_solvers
-    if wanted is not None and wanted not in found:
-        raise OptionError(f"qpsolvers has no solver {wanted!r} here; there are {', '.join(found) or 'none'}")
-    usable = [wanted] if wanted else [s for s in SOLVERS if s in found] + [s for s in found if s not in SOLVERS]
+    if name is not None and name not in found:
+        raise OptionError(f"qpsolvers has no solver {name!r} here; there are {', '.join(found) or 'none'}")
+    usable = [name] if name else [s for s in SOLVERS if s in found] + [s for s in found if s not in SOLVERS]
     if not usable:
         raise MissingExtraError('bough.control.WholeBody needs a QP solver: pip install "bough[control]"')
     return str(usable[0])
@@ -92,7 +92,7 @@ def _by_daqp(
 
 @cache
 def _senses(rows: int, equal: int) -> Any:
-    """What DAQP is told of bounds and rows."""
+    """Kinds of bounds and rows, in DAQP's numbers."""
     return np.where(np.arange(rows) < rows - equal, 0, EQUALITY).astype(np.int32)
 
 

@@ -1,4 +1,4 @@
-"""What is required of tasks: where they should be at a time, gains, weights, priorities; the state of a controller."""
+"""References of tasks, gains, weights and priorities; the state of a controller."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ FASTEST = 1e15  # m/s^2 or rad/s^2: programs with larger numbers have no digits 
 
 
 class ReferenceSet:
-    """References of tasks by name; rows of what is `held` always go back to where they belong."""
+    """References of tasks by name; rows of `held` tasks always return to their positions."""
 
     def __init__(self, tasks: TaskSet, references: dict[str, Any], names: list[str], held: list[str]) -> None:
         self.tasks, self.references, self.names = tasks, references, names
@@ -188,7 +188,7 @@ class ReferenceSet:
         return speed, acceleration, aimed
 
     def complain(self, t: float, need: FloatArray) -> None:
-        """Say which task asks for an acceleration that is no number, or none that could be."""
+        """Refuse references whose acceleration is not finite, or too large; the error names the task."""
         for name, rows in self.tasks.slices.items():
             asked = float(np.abs(need[rows]).max())
             if asked < FASTEST:

@@ -1,8 +1,8 @@
 """Operational-space control (Khatib 1987; Chang & Khatib 2001): task PD on references, posture in the null space.
 
-tau = J' F + N' tau0 with F = Lambda (x** - beta): x** is the wanted task acceleration, beta the one that comes by
-itself (gravity included), and tau0 holds the posture without disturbing the tasks. Where freedoms have no motor, or
-contacts hold, the same law in the motion that is left (see `actuation`).
+tau = J' F + N' tau0 with F = Lambda (x** - beta): x** is the reference acceleration of the tasks, beta their
+acceleration without torques (gravity included), and tau0 the posture torque. Robots in contact, or with joints without
+a motor, use the same law in the motion that remains (see `actuation`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Command(NamedTuple):
 
     tau: FloatArray  # (nv,), zero where there is no motor
     force: FloatArray  # (m,) task force F
-    acceleration: FloatArray  # (m,) wanted task acceleration
+    acceleration: FloatArray  # (m,) reference acceleration of the tasks
     error: FloatArray  # (m,) target less position
     limits: LimitReport
     contact_force: FloatArray | None = None  # (k,) of the contacts, in the rows of their space
@@ -35,13 +35,12 @@ class Command(NamedTuple):
 
 @explained
 class TaskController:
-    """Holds the tasks of a space on their references, and the posture as far as the tasks leave room.
+    """Track references of the tasks of a space, and a posture in their null space.
 
     `references` gives for each task a constant `Reference` or a function of time; a task without one is held at rest.
-    `hierarchy` makes priorities strict. Only freedoms with a motor (`model.actuated`) are commanded: on a floating base
-    the tasks are reached through the joints, and `contacts`, a space whose rows do not accelerate (feet that neither
-    slip nor lift), give them something to push against; tasks that the motors cannot move are treated as the space
-    treats singular ones. `clip` cuts torques at their limits; what exceeds them is reported either way.
+    `hierarchy` makes priorities strict. Only degrees of freedom with a motor (`model.actuated`) are commanded.
+    `contacts` is a space whose rows do not accelerate: feet that neither slip nor lift. Tasks that the motors cannot
+    move are treated as singular ones. `clip` limits torques; the report names those beyond their limits either way.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class TaskController:
         return answer
 
     def _by_all(self, t: float, q: FloatArray, v: FloatArray, load: FloatArray | float) -> Command:
-        """Every freedom has a motor and nothing holds the robot but its base."""
+        """The law where every degree of freedom has a motor and there is no contact."""
         op = self.space(q, v)
         wanted, error = self.wanted_acceleration(t, q, op.velocity)
         if self.hierarchy is None:

@@ -213,7 +213,7 @@ class WholeBody:
         return whole._replace(conflicts=tuple(conflicts)), status
 
     def _no_commands(self, layouts: list[Layout]) -> WholeBodyCommand:
-        """NaN in all rows; contacts that hold nowhere are left out, and have no force where they do not hold."""
+        """NaN in all rows; zero force where a contact is inactive, no entry for contacts that never are active."""
         count, slices = len(layouts), self.tasks.slices
         nan = {name: np.full((count, rows.stop - rows.start), np.nan) for name, rows in slices.items()}
         held = {held.frame: held.rows for held in self.held if any(held.frame in x.frames for x in set(layouts))}

@@ -121,7 +121,7 @@ def update_impulses(
 def largest_change(k: Laws, pace: Scalar, A: Rows, lam: Rows, w: Workspace) -> Scalar:
     """The largest change of a velocity in the last sweep, at full pace.
 
-    It stands by itself, so that sweeps whose change nobody reads are the same operations, and become a loop on a GPU.
+    A function of its own: sweeps that do not read it are the same operations, and become a loop on a GPU.
     """
     moved = k.zero[0]
     for i in range(len(k.row)):
@@ -178,7 +178,7 @@ def contact(
     """A contact that opens, sticks or slips, where all others leave it the velocity z.
 
     With w_n = 0 the normal impulse is a - beta f and the tangential velocity y + S f. It slips where y + S f = -g f
-    with g > 0 and |f| = friction (a - beta f): a root in g, sought by Newton from what g was. At g = 0 it sticks.
+    with g > 0 and |f| = friction (a - beta f): a root in g, by Newton's method from the last g. At g = 0 it sticks.
     """
     r, x = k.row[i], w.own[i]
     friction, pace = law
@@ -228,7 +228,7 @@ def next_slip(k: Laws, friction: Scalar, a: Scalar, y: tuple[Scalar, Scalar], x:
 
 @kernel
 def slipping(k: Laws, friction: Rows, lam: Rows) -> Scalar:
-    """How many contacts press with all of their friction."""
+    """Number of contacts whose friction force is at its limit."""
     count = k.zero[0]
     for i in range(len(k.row)):
         r = k.row[i]
@@ -307,7 +307,7 @@ def velocities(A: Rows, b: Rows, lam: Rows, after: Rows) -> None:
 
 @kernel
 def broken_laws(k: Laws, friction: Rows, lam: Rows, w: Workspace) -> Scalar:
-    """How many laws the guess in w.sticks breaks, by the velocities in w.after."""
+    """Number of contact laws that the guess in w.sticks violates, by the velocities in w.after."""
     count = k.zero[0]
     for i in range(len(k.row)):
         r, one = k.row[i], k.one[0]

@@ -126,7 +126,7 @@ class ConstrainedStepper:
         # impulses of contacts (batch, contacts, 3), along which axes, within which time
         self._pushed: tuple[FloatArray, FloatArray, float]
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
-        # impulses from which the next step's are sought, and where contacts slipped
+        # impulses that start the next step's iterations, and where contacts slipped
         self._last, self._slid = np.zeros((0, self.kernels.seen)), np.ones(0, bool)
         self._smooth = SmoothStep(dynamics, self.loops, integrator, off, servo) if smooth else None
 

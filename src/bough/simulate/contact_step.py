@@ -405,7 +405,7 @@ def eliminate_held(m: Mechanism, x: Proximal, w: Workspace) -> None:
 
 @kernel
 def soften(m: Mechanism, g: Grounds, dt: Scalar, w: Workspace) -> None:
-    """What w.A and w.b must have so that contacts obey A lam + b >= 0.
+    """Change w.A and w.b so that contacts obey A lam + b >= 0.
 
     Hard ones may close their distance. Soft ones push with (depth at the end) / compliance - damping w; the damping
     acts within the ground only.

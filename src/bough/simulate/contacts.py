@@ -207,7 +207,7 @@ class ContactSpace:
 
     @property
     def key(self) -> Any:
-        """What kernels are made from."""
+        """The key of compiled kernels."""
         planes = [(tuple(g.point), tuple(g.normal)) if isinstance(g, Plane) else None for g in self.grounds]
         points = [(p.frame, *map(float, p.point), float(p.radius)) for p in self.points]
         return planes, points, (self.contacts.compliance, self.contacts.damping) if self.contacts else None

@@ -1,4 +1,4 @@
-"""What drives a step: joint forces, external wrenches, targets of servos and prescribed motion, as users give them."""
+"""Inputs of a step: joint forces, external wrenches, targets of servos and prescribed motion."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class Ensemble:
         return self._stepper.residual if self._stepper else np.zeros(len(self.q))
 
     def imu(self, frame: str) -> tuple[Array, Array]:
-        """What an inertial measurement unit at a frame reads: accelerometer and gyroscope (batch, 3), in its axes.
+        """Accelerometer and gyroscope (batch, 3) of an inertial measurement unit at a frame, in its axes.
 
         The accelerometer has the mean acceleration of the last step less gravity, in m/s^2; rows that were just reset
         are at rest. The gyroscope has the angular velocity at its end, in rad/s.

@@ -164,7 +164,7 @@ def _refuse(model: Model, loops: Loops | None, q: FloatArray) -> None:
 
 
 class _Extras:
-    """What a step takes beside tau: targets and gains of servos, velocities of prescribed joints."""
+    """Further inputs of a step: targets and gains of servos, velocities of prescribed joints."""
 
     def __init__(
         self, model: Model, q: FloatArray, servo: Any, target: Target | None, paths: Mapping[str, Path] | None,
@@ -189,7 +189,7 @@ def _stepper(
     dynamics: Dynamics, off: tuple[str, ...], contacts: Contacts | None, integrator: Integrator, motion: Law | None,
     extras: _Extras,
 ) -> ConstrainedStepper | None:  # fmt: skip
-    """What solves loops and contacts, and joints that follow others, if there are any."""
+    """The stepper for loops, contacts and mimic joints, if there are any."""
     if contacts is not None and not isinstance(contacts, Contacts):
         raise ShapeError(f"contacts are bough.simulate.Contacts(points, ground, friction), got {contacts!r}")
     if motion is not None:

@@ -32,7 +32,7 @@ Place: TypeAlias = tuple[str, Any, Any]  # a frame, a point of it or None, and i
 
 
 class Setting(NamedTuple):
-    """What steps: a model, its laws less those that are left out, its contacts, and further inputs."""
+    """The system of a step: a model, the laws to ignore, its contacts, and further inputs."""
 
     dynamics: Dynamics
     without: Sequence[str]

@@ -139,7 +139,7 @@ def watch_stops(
 
 @loop_kernel
 def exchange_stops(lam: Rows, all_of_them: bool, w: Workspace) -> int:
-    """w.stop with those of `lam`, all or the last that changes; how many change, those with slack left out.
+    """Update w.stop from `lam`, all or the last that changes; returns how many change, without those with slack.
 
     Block principal pivoting (Judice & Pires 1994): while their number falls, all are exchanged; else the last alone,
     which cannot cycle where contacts do not slip (Murty 1974).

@@ -17,7 +17,7 @@ from bough.control.ik.step import COST, FLOOR, SIZE
 from bough.types import FloatArray
 
 SETTLED = 1e-6  # a step this short changes nothing any more
-ON_GPU, FEW = 4, 8  # on a GPU: steps between two looks at the rows; one in so many may have ended before all move up
+ON_GPU, FEW = 4, 8  # on a GPU: steps between two checks of the rows; one in so many may have ended before all move up
 
 
 Errors: TypeAlias = tuple[Any, Any]  # costs and errors, one of each for every priority

@@ -33,8 +33,8 @@ def away_from_singularity(tasks: TaskSet, gain: float) -> Objective:
     """`gain` times the slope of log sqrt(det(J J')) of the rows of tasks."""
     if tasks.size > tasks.model.nv:
         raise TaskError(
-            f"manipulability is defined for at most as many rows as freedoms: there are {tasks.size} rows and "
-            f"{tasks.model.nv} freedoms"
+            f"manipulability is defined for at most as many rows as the model has DoFs: there are {tasks.size} rows "
+            f"and {tasks.model.nv} DoFs"
         )
     constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
     pivots, slope = (Prepared(r, constants, tasks.sizes).bind(tasks) for r in (PIVOTS, vjp(PIVOTS, ["v"])))

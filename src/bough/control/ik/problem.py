@@ -1,4 +1,4 @@
-"""What is asked of inverse kinematics: tasks from a user's words, their weights, priorities and levels."""
+"""Problems of inverse kinematics: tasks, their targets, weights, priorities and levels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAR = 1e300  # no limit, and no error yet: numbers that are finite
 
 
 class Bounds:
-    """Position limits of the joints of one freedom, where they are in q and in v."""
+    """Position limits of joints with one degree of freedom, and their places in q and v."""
 
     def __init__(self, model: Model, active: bool = True) -> None:
         q, v = model.scalar_joints

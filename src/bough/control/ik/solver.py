@@ -136,7 +136,7 @@ class InverseKinematics:
     def with_status(
         self, targets: Targets, q0: npt.ArrayLike | None = None, **search: Any
     ) -> tuple[Solution, IntArray]:
-        """What `solve` finds, and a status for each row: no row of a batch raises for the others.
+        """The result of `solve`, and a status for each row: no row of a batch raises for the others.
 
         It is 0 where the targets are reached, 2 where one of them or the start is not finite, too far or no placement
         (q and error are NaN there), and 4 where they are not reached: q is the nearest configuration found.
@@ -238,7 +238,7 @@ def _configured(model: Model, q: FloatArray) -> Any:
 
 
 def configurations(model: Model, name: str, given: Any, like: Array | None = None) -> Array:
-    """(batch, nq) of finite numbers, or an array like one on the GPU, where nobody looks at its numbers."""
+    """(batch, nq), checked to be finite on the CPU, and not checked on the GPU."""
     q = np.asarray(real_array(name, given), float) if like is None else asarray(given, like)
     if q.ndim not in (1, 2) or q.shape[-1] != model.nq:
         raise ShapeError(f"{name} has shape ({model.nq},) or (batch, {model.nq}), got {tuple(q.shape)}")
