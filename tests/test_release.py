@@ -32,6 +32,16 @@ def test_the_recipe_requires_what_the_package_does():
     assert required == {f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]}
 
 
+def test_the_readme_of_a_package_index_points_at_nothing_that_is_not_there():
+    shown = (ROOT / "README.md").read_text()
+    hook = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]["hooks"]
+    for rule in hook["fancy-pypi-readme"]["substitutions"]:
+        shown = re.sub(rule["pattern"], rule["replacement"], shown)
+    assert "](" not in shown
+    assert "Overview · Install · Tutorials" in shown
+    assert "```python\nimport bough" in shown
+
+
 def test_badges_are_true():
     badges = re.findall(
         r"<text[^>]*>([^<]+)</text><text[^>]*>([^<]+)</text>", (ROOT / "docs" / "badges.svg").read_text()

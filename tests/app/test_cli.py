@@ -205,7 +205,7 @@ def test_the_next_word_is_completed_after_a_model_with_colons():
 
 def test_what_takes_long_is_announced(capsys):
     with shell.patient("compiling", after=0.01):
-        until(lambda: "compiling; what is compiled is kept" in capsys.readouterr().err)
+        until(lambda: "compiling; later runs load it from the cache" in capsys.readouterr().err)
     with shell.patient("compiling", after=1e4):
         pass
     assert capsys.readouterr().err == ""

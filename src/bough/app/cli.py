@@ -87,7 +87,7 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from; may stand anywhere.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error; allowed anywhere.")] = False,
 ) -> None:
     """Dynamics of branched mechanisms."""

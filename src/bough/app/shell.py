@@ -18,9 +18,9 @@ from bough.compile.run.notice import unless_done
 if TYPE_CHECKING:
     from rich.console import Console
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Record = Annotated[Path | None, typer.Option(help="Write the motion to this .npz or .parquet file.")]
-WRENCH = "FRAME:fx,fy,fz or with a moment, in the world's axes. May be repeated."
+WRENCH = "FRAME:fx,fy,fz or FRAME:fx,fy,fz,mx,my,mz in world axes. May be repeated."
 Forces = Annotated[list[str], typer.Option("--force", metavar="FRAME:NUMBERS", help=WRENCH)]
 OK, FAILED, USAGE = 0, 1, 2
 
@@ -62,7 +62,7 @@ def note(text: str) -> None:
 
 def patient(what: str, after: float = 1.0) -> AbstractContextManager[None]:
     """Says what is going on if it takes longer than a moment; what is compiled is kept on disk."""
-    return unless_done(after, lambda: note(f"{what}; what is compiled is kept on disk, so that later runs wait less"))
+    return unless_done(after, lambda: note(f"{what}; later runs load it from the cache"))
 
 
 def working(what: str) -> AbstractContextManager[object]:

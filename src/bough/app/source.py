@@ -153,7 +153,7 @@ def _parameters() -> list[inspect.Parameter]:
         "free_mimics": (bool, option("--free-mimics", help="Let mimic joints move independently."), False),
         "weld": (list[str], option(metavar="JOINT", help="Fix a joint: NAME, or NAME=POSITION. May be repeated."), []),
         "drop_equalities": (bool, option("--drop-equalities", help="Ignore the loops of MJCF files."), False),
-        "check": (bool, option("--check", help="Refuse also what is not physical but harmless."), False),
+        "check": (bool, option("--check", help="Refuse what is not physical, even where it is harmless."), False),
         "package_path": (list[str], option(metavar="DIR", help="Read meshes and other files below this folder, too."),
                          []),
     }  # fmt: skip

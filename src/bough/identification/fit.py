@@ -36,7 +36,7 @@ class Identification:
 
     def __str__(self) -> str:
         return (
-            f"{self.base.rank} of {len(self.names)} numbers seen, condition number {self.base.condition:.3g}; "
+            f"{self.base.rank} of {len(self.names)} parameters identifiable, condition {self.base.condition:.3g}; "
             f"residual {self.residual:.4g}, {self.free_residual:.4g} without physical consistency"
         )
 

@@ -10,7 +10,7 @@ from bough.app.shell import Json, example, out, say, show_json
 from bough.app.source import HELP, Source, complete_model, with_model_options
 
 app = typer.Typer(
-    help="Compiled code that is kept on disk.",
+    help="Show, fill or clear the cache of compiled code.",
     epilog=example("bough cache info"),
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -19,7 +19,7 @@ app = typer.Typer(
 
 @app.command(epilog=example("bough cache info"))
 def info(json: Json = False) -> None:
-    """Where compiled code is kept, and how much of it there is."""
+    """Print the folder and the size of the cache."""
     from bough.compile.run import cache
 
     found = cache.info()
@@ -41,10 +41,10 @@ def warm(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compile ahead what the library, and a model, will need.
+    """Compile the library's code, and a model's, in advance.
 
-    That is code for all models and tasks, adaptive code and, with a model, its own code.
-    Functions of a frame, forces by name, derivatives and the tasks of one space are compiled when they are first used.
+    This is general and adaptive code and, with a model, its own code. Functions of a frame, forces by name,
+    derivatives and the tasks of one space are compiled on first use.
     """
     from bough.app.warm import warm
 

@@ -12,7 +12,7 @@ from bough.app.source import Source, of_model
 if TYPE_CHECKING:
     from bough.opspace import Task
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="FUNCTION", help="Functions of Dynamics; all without.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="FUNCTION", help="Functions of Dynamics. Default: all.")]
 KINDS = "pose:FRAME, position:FRAME, orientation:FRAME, relative:FRAME,BASE, center_of_mass or momentum"
 Tasks = Annotated[list[str], typer.Option("--task", metavar="TASK", help=f"{KINDS}. May be repeated.")]
 
@@ -25,11 +25,11 @@ def count(
     frame: Annotated[str | None, typer.Option(help="Count functions of this frame, too.")] = None,
     json: Json = False,
 ) -> None:
-    """Count operations, beside the papers' formulas; plan tasks.
+    """Count operations of functions, beside the papers' formulas.
 
-    Functions are counted by each method; with tasks, every method for Lambda^-1, and which one is chosen.
+    Each method of a function is counted. With tasks, so is each method for Lambda^-1; the planner's choice is marked.
 
-    Counts are exact, on the graph that a function leaves for this model before any rewriting; nothing is compiled.
+    Counts are exact, for the traced graph of this model before it is simplified; nothing is compiled.
     """
     from bough.app import costs
 

@@ -113,7 +113,7 @@ def doctor(
 ) -> None:
     """List what is wrong or suspicious in a model file.
 
-    The exit code is 1 if it cannot be loaded with these options.
+    The exit code is 1 if the file cannot be loaded with these options.
     """
     findings = source.findings()
     numbers = {severity: sum(f.severity == severity for f in findings) for severity in COLOURS}

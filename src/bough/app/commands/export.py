@@ -23,7 +23,7 @@ endif()
 """
 Functions = Annotated[
     list[str] | None,
-    typer.Argument(metavar="FUNCTION", help=f"NAME or NAME?frame=hand&reference=local; without: {', '.join(DEFAULT)}."),
+    typer.Argument(metavar="FUNCTION", help=f"NAME or NAME?frame=hand&reference=local. Default: {', '.join(DEFAULT)}."),
 ]
 
 
@@ -34,12 +34,12 @@ def export(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Where the C file goes; its header and .cmake file go beside it. With --ros2, a folder.",
+            help="The C file to write; its header and .cmake file are put beside it. With --ros2, a folder.",
         ),
     ],
     functions: Functions = None,
-    single: Annotated[bool, typer.Option("--float", help="In single precision.")] = False,
-    prefix: Annotated[str | None, typer.Option(help="How names in C begin; without, with the model's name.")] = None,
+    single: Annotated[bool, typer.Option("--float", help="Write code in single precision.")] = False,
+    prefix: Annotated[str | None, typer.Option(help="Prefix of names in C. Default: the model's name.")] = None,
     ros2: Annotated[
         bool, typer.Option("--ros2", help="Write an ament package into the folder FILE: wrapper, test and launch test.")
     ] = False,

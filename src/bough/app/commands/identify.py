@@ -20,7 +20,7 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="An .npz file with arrays q, v, qdd, tau (samples, ...), or a .csv or .parquet file with columns q0, v0, "
-        "qdd0, tau0 ...; without qdd it is taken from v and time.",
+        "qdd0, tau0 ...; qdd may be missing where there is a time.",
     ),
 ]
 Drive = Annotated[
@@ -35,15 +35,15 @@ Drive = Annotated[
 def identify(
     source: Source,
     data: Data,
-    to: Annotated[Path | None, typer.Option(help="Write the URDF with what was found to this file.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Write a corrected URDF to this file.")] = None,
     drive: Drive = [],  # noqa: B006
     noise: Annotated[float | None, typer.Option(min=0.0, help="Standard deviation of tau, N m or N.")] = None,
-    prior: Annotated[float, typer.Option(help="Weight of the model that is given.")] = 1e-3,
+    prior: Annotated[float, typer.Option(help="Weight of the inertias in the model file.")] = 1e-3,
     json: Json = False,
 ) -> None:
-    """Find masses, inertias and friction in measured motions.
+    """Estimate masses, inertias and friction from measured motions.
 
-    They are the most likely ones that are physically possible; --to writes a corrected URDF.
+    Estimates are physically possible, and the most likely ones; --to writes a corrected URDF.
     """
     from bough.errors import OptionError
     from bough.identification import identify as fit
@@ -68,7 +68,7 @@ def identify(
     say(f"{'body':32}{'mass before':>14}{'after':>12}{'standard error':>16}")
     for k, body in enumerate(model.body_names):
         error = found.standard_errors[10 * k]
-        shown = f"{error:.3g}" if error < float("inf") else "not seen alone"
+        shown = f"{error:.3g}" if error < float("inf") else "not identifiable alone"
         say(f"{body:32}{model.inertias[k, 0]:14.5g}{found.model.inertias[k, 0]:12.5g}{shown:>16}")
     if to is not None:
         write_urdf(found.model, source.file, to, **source.options)

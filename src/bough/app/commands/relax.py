@@ -23,14 +23,14 @@ def relax(
     force_field: ForceField = FORCE_FIELD,
     restraints: Restraints = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write .pdb, .cif, or all frames: .dcd.")
+        Path | None, typer.Option("--output", "-o", help="Write the last frame as .pdb or .cif, or all frames as .dcd.")
     ] = None,
     page: Annotated[Path | None, typer.Option(help="Write one page with the motion and the energy.")] = None,
     rotatable: Annotated[str, typer.Option(help="Which bonds turn: all, backbone, sidechains, or names.")] = "all",
-    fixed: Annotated[str, typer.Option(help="Chains or residues that stay: B,A/301,solvent.")] = "",
-    omit: Annotated[str, typer.Option(help="Chains or residues that are not read, in the same words.")] = "solvent",
-    ph: Annotated[float, typer.Option("--ph", help="At which hydrogens that residues lack are added.")] = 7.0,
-    calls: Annotated[int, typer.Option(min=1, help="Evaluations of the energy, at most.")] = 1000,
+    fixed: Annotated[str, typer.Option(help="Chains or residues that do not move: B,A/301,solvent.")] = "",
+    omit: Annotated[str, typer.Option(help="Chains or residues to omit, written like those of --fixed.")] = "solvent",
+    ph: Annotated[float, typer.Option("--ph", help="The pH at which missing hydrogens are added.")] = 7.0,
+    calls: Annotated[int, typer.Option(min=1, help="Maximum number of energy evaluations.")] = 1000,
     json: Json = False,
 ) -> None:
     """Relax a structure in torsion space.

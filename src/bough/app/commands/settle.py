@@ -21,9 +21,10 @@ class ErrorName(str, Enum):  # noqa: UP042  (typer reads the values of both)
     energy = "energy"
 
 
-Gravity = Annotated[str | None, typer.Option(metavar="gx,gy,gz", help="gx,gy,gz in m/s^2, instead of the model's.")]
+Gravity = Annotated[str | None, typer.Option(metavar="gx,gy,gz", help="Gravity in m/s^2, instead of the model's.")]
 Watch = Annotated[
-    list[str], typer.Option("--body", metavar="BODY", help="Record and print the place of this body. May be repeated.")
+    list[str],
+    typer.Option("--body", metavar="BODY", help="Record and print positions of this body. May be repeated."),
 ]
 
 
@@ -33,19 +34,19 @@ def settle(
     force: Forces = [],  # noqa: B006
     eps: Annotated[float, typer.Option(min=0.0, help="Allowed error of each step; 0 is exact.")] = 1e-3,
     measure: Annotated[ErrorName, typer.Option(help="The error that eps bounds.")] = ErrorName.relative_joint,
-    steps: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
-    dt: Annotated[float, typer.Option(help="Seconds a step; joints move by dt^2 / 2 qdd.")] = 1e-2,
+    steps: Annotated[int, typer.Option(min=1, help="Number of steps.")] = 100,
+    dt: Annotated[float, typer.Option(help="Time step, s; joints move by dt^2 / 2 qdd.")] = 1e-2,
     gravity: Gravity = None,
-    method: Annotated[str, typer.Option(help="How a step is solved: auto, adaptive, dca or aba.")] = "auto",
+    method: Annotated[str, typer.Option(help="Method of a step: auto, adaptive, dca or aba.")] = "auto",
     body: Watch = [],  # noqa: B006
-    every: Annotated[int, typer.Option(min=1, help="Record every so many steps.")] = 1,
+    every: Annotated[int, typer.Option(min=1, help="Record one step in so many.")] = 1,
     record: Record = None,
-    forecast: Annotated[bool, typer.Option("--forecast", help="Print what other errors would cost, and stop.")] = False,
+    forecast: Annotated[bool, typer.Option("--forecast", help="Print the cost of other errors, and stop.")] = False,
     json: Json = False,
 ) -> None:
-    """Let a linkage give way to forces, adaptively.
+    """Simulate the quasi-static motion of a linkage under forces.
 
-    Each step is at rest, with as few joints computed as the error allows.
+    Each step starts at rest, and computes as few joint accelerations as the allowed error needs.
     """
     from bough import adaptive
     from bough.app.arguments import check_recording, placed_force, vector

@@ -39,37 +39,37 @@ Without = Annotated[
     list[str],
     typer.Option(metavar="WHAT", help="Ignore damping, springs, friction, limits or closures. May be repeated."),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Start at a random configuration.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Start at a random configuration with this seed.")]
 
 
 @of_model
 def simulate(
     source: Source,
-    duration: Annotated[float, typer.Option(help="Seconds.")] = 1.0,
-    dt: Annotated[float, typer.Option(help="Seconds a step.")] = 1e-3,
+    duration: Annotated[float, typer.Option(help="Duration, s.")] = 1.0,
+    dt: Annotated[float, typer.Option(help="Time step, s.")] = 1e-3,
     force: Forces = [],  # noqa: B006
-    controller: Annotated[Controller, typer.Option(help="pd holds the start by the motors that there are.")]
+    controller: Annotated[Controller, typer.Option(help="pd holds the initial configuration with the motors.")]
     = Controller.none,
-    kp: Annotated[float | None, typer.Option(min=0.0, help="Gain of pd, N m / rad or N / m; else by the weight.")]
+    kp: Annotated[float | None, typer.Option(min=0.0, help="Stiffness, N m / rad or N / m. Default: by weight.")]
     = None,
-    kd: Annotated[float | None, typer.Option(min=0.0, help="Gain of pd, N m s / rad or N s / m; else by kp.")] = None,
+    kd: Annotated[float | None, typer.Option(min=0.0, help="Damping, N m s / rad or N s / m. Default: by kp.")] = None,
     contact: Touching = [],  # noqa: B006
     ground: Annotated[float, typer.Option(help="Height of the ground, m.")] = 0.0,
     friction: Annotated[float, typer.Option(min=0.0, help="Friction coefficient of the ground.")] = 0.8,
     height: Annotated[float | None, typer.Option(help="Lift the base of a floating robot to this z, m.")] = None,
     without: Without = [],  # noqa: B006
     seed: Seed = None,
-    integrator: Annotated[str, typer.Option(help="How time is advanced; also runge_kutta_4, lie_midpoint.")]
+    integrator: Annotated[str, typer.Option(help="Or runge_kutta_4, lie_midpoint.")]
     = "semi_implicit_euler",
-    every: Annotated[int, typer.Option(min=1, help="Record every so many steps.")] = 1,
+    every: Annotated[int, typer.Option(min=1, help="Record one step in so many.")] = 1,
     record: Record = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Move a robot through time, and record it.
+    """Simulate a robot, and record its motion.
 
-    It starts at rest, where its springs are slack and its joints within their limits. Gravity, forces and a
-    controller act on it, and its damping, springs and limits. Loops of the model are closed at the start
-    and stay so. Contacts are hard, with the exact friction cone.
+    It starts at rest, with slack springs and joints within their limits. Gravity, forces, a controller, damping,
+    springs and limits act on it. Loops are closed at the start and stay closed. Contacts are hard, with exact
+    friction cones.
     """
     import numpy as np
 

@@ -35,10 +35,10 @@ What = Annotated[
 ]
 States = Annotated[
     Path | None,
-    typer.Option(help="An .npz file with arrays q, v, ... (rows, ...), also inertia, gravity: instead of drawn rows."),
+    typer.Option(help="An .npz file with arrays q, v, inertia, ... (rows, ...), instead of random states."),
 ]
 Address = Annotated[
-    str | None, typer.Option(help="Of the Ray cluster (auto: the one that runs here); for Slurm, its partition.")
+    str | None, typer.Option(help="Address of the Ray cluster (auto: on this machine), or partition of Slurm.")
 ]
 
 
@@ -46,23 +46,23 @@ Address = Annotated[
 def sweep(
     source: Source,
     what: What,
-    to: Annotated[Path, typer.Option(help="Folder for the parts; one with parts of the same sweep goes on.")],
-    rows: Annotated[int, typer.Option(min=1, help="How many states are drawn.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the drawn states.")] = 0,
-    spread: Annotated[float, typer.Option(help="Draw inertias, too: within this fraction of the model's.")] = 0.0,
+    to: Annotated[Path, typer.Option(help="Folder for the parts. The sweep whose parts it has is continued.")],
+    rows: Annotated[int, typer.Option(min=1, help="Number of random states.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random states.")] = 0,
+    spread: Annotated[float, typer.Option(help="Vary inertias at random, too, within this fraction.")] = 0.0,
     states: States = None,
-    engine: Annotated[SweepEngine, typer.Option(help="Executors.")] = SweepEngine.threads,
-    workers: Annotated[int | None, typer.Option(min=1, help="How many at a time.", show_default="one a CPU")] = None,
+    engine: Annotated[SweepEngine, typer.Option(help="Where chunks are computed.")] = SweepEngine.threads,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of workers.", show_default="one a CPU")] = None,
     address: Address = None,
-    chunk: Annotated[int | None, typer.Option(min=1, help="Rows in a part; without: a second's worth.")] = None,
-    retries: Annotated[int, typer.Option(min=0, help="How often a chunk that failed is sent again.")] = 2,
-    only_results: Annotated[bool, typer.Option("--only-results", help="Leave the drawn rows out.")] = False,
+    chunk: Annotated[int | None, typer.Option(min=1, help="Rows in a part. Default: about a second of work.")] = None,
+    retries: Annotated[int, typer.Option(min=0, help="Retries of a failed chunk.")] = 2,
+    only_results: Annotated[bool, typer.Option("--only-results", help="Do not save the random states.")] = False,
     json: Json = False,
 ) -> None:
     """Compute a function or a rollout for many states, resumably.
 
-    States, seeds or parameter sets go in, Parquet parts in a folder come out. Killed in the
-    middle, the same command continues with the missing parts.
+    Inputs are states, seeds or parameter sets; results are Parquet parts in a folder. After an interruption the
+    same command computes the missing parts.
     """
     from bough.sweep import Job, run
 

@@ -16,10 +16,7 @@ from bough.errors import OptionError
 
 
 def demo(to: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("demo"), json: Json = False) -> None:
-    """Show what the library does, as a page.
-
-    It has scenes, plots and numbers.
-    """
+    """Make a page with three scenes, plots and measured times."""
     from bough.app.story.page import next_steps, write
 
     path, numbers = write(to, note if json else say, watched())
@@ -36,9 +33,9 @@ def reproduce(
         list[str] | None, typer.Argument(metavar="NAME", help="What `python -m papers` takes; --list shows all.")
     ] = None,
 ) -> None:
-    """Make the papers' tables and figures again, in a checkout.
+    """Compute the tables and figures of the papers, in a checkout.
 
-    The report has them beside what is printed: HTML, Markdown and JSON.
+    The report shows them beside the printed ones, as HTML, Markdown and JSON.
     """
     find_in_checkout("papers", "__main__").main(words or [])
 
@@ -47,13 +44,13 @@ def reproduce(
 def bench(
     options: dict[str, Any],
     model: Annotated[str, typer.Option(help=HELP, autocompletion=complete_model)],
-    seconds: Annotated[float, typer.Option(min=0.0, help="For each contestant.")] = 0.3,
+    seconds: Annotated[float, typer.Option(min=0.0, help="Measuring time of each library.")] = 0.3,
     json: Json = False,
 ) -> None:
-    """Measure a model of yours in Bough and in other libraries.
+    """Measure functions of a model in Bough and in other libraries.
 
-    Contestants alternate in one run: Pinocchio and MuJoCo where they are installed and agree, in a checkout also
-    Drake, DART and CasADi's C code. `python -m benchmarks` in a checkout runs the recorded benchmarks.
+    Libraries alternate in one run: Pinocchio and MuJoCo where they are installed and agree with Bough. A checkout
+    adds Drake, DART and CasADi's C code, and `python -m benchmarks` runs the recorded benchmarks there.
     """
     from bough.app.bench.compare import compare
     from bough.app.bench.engines import ENGINES

@@ -34,19 +34,18 @@ def view(
     video: Annotated[Path | None, typer.Option(help="Write a recording as .gif or .mp4 (extra `video`).")] = None,
     rerun: Annotated[Path | None, typer.Option(help="Write an .rrd file for Rerun (extra `rerun`).")] = None,
     mcap: Annotated[Path | None, typer.Option(help="Write an .mcap file for Foxglove (extra `mcap`).")] = None,
-    of: Annotated[str | None, typer.Option("--of", help="The model of a recording that does not say it.")] = None,
-    sample: Annotated[int | None, typer.Option(min=0, help="Which sample of a recording a screenshot shows.")] = None,
-    state: Annotated[int, typer.Option(min=0, help="Which of many recorded states.")] = 0,
+    of: Annotated[str | None, typer.Option("--of", help="The model of a recording that does not name its own.")] = None,
+    sample: Annotated[int | None, typer.Option(min=0, help="Sample of a screenshot. Default: the last.")] = None,
+    state: Annotated[int, typer.Option(min=0, help="Which robot of a recorded batch.")] = 0,
     size: Annotated[str, typer.Option(help="WIDTHxHEIGHT of a screenshot or video, in pixels.")] = "1280x800",
     contact: Touching = [],  # noqa: B006
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the live view listens, on this machine.")] = 8080,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the live view, on this machine.")] = 8080,
     json: Json = False,
 ) -> None:
-    """Look at a model or a recording: live, as a page, or a picture.
+    """Show a model or a recording: live, as a page, or as a picture.
 
-    MODEL may be an .npz or .parquet file that `simulate` or `settle` recorded. Without --html,
-    --screenshot and other files a recording opens as a page in the browser, and a model is shown
-    live (pip install 'bough[viewer]').
+    MODEL may be an .npz or .parquet file that `simulate` or `settle` recorded. Without an output file a recording
+    opens as a page in the browser, and a model in the live view (pip install 'bough[viewer]').
     """
     from bough.record import check_folder
 
