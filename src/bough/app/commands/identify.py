@@ -65,11 +65,11 @@ def identify(
         show_json(facts(model, found, len(samples[0]), to))
         return
     say(f"{len(samples[0]):,} samples: {found}")
-    say(f"{'body':32}{'mass before':>14}{'after':>12}{'standard error':>16}")
+    say(f"{'body':32}{'mass before':>14}{'after':>12}{'standard error':>18}")
     for k, body in enumerate(model.body_names):
         error = found.standard_errors[10 * k]
-        shown = f"{error:.3g}" if error < float("inf") else "not identifiable alone"
-        say(f"{body:32}{model.inertias[k, 0]:14.5g}{found.model.inertias[k, 0]:12.5g}{shown:>16}")
+        shown = f"{error:.3g}" if error < float("inf") else "not identifiable"
+        say(f"{body:32}{model.inertias[k, 0]:14.5g}{found.model.inertias[k, 0]:12.5g}{shown:>18}")
     if to is not None:
         write_urdf(found.model, source.file, to, **source.options)
         say(f"wrote {to}")
