@@ -23,7 +23,7 @@ from bough.types import FloatArray
 
 @dataclass(frozen=True)
 class Contact:
-    """A frame that presses on something with its xy plane (z points away from what it touches), or at one point.
+    """A contact of a frame with a surface: by its xy plane (z points away from the surface), or at one point.
 
     `size` (length along x, width along y) is the rectangle of a foot about `point` of the frame; without it the contact
     is a point, and its normal the world's z. `most` limits the normal force, in newtons.
@@ -95,7 +95,7 @@ class Contact:
 
 
 class ContactDetector:
-    """Which contacts hold, by their measured normal forces: `detector({frame: newtons})` gives the frames.
+    """Detector of active contacts from measured normal forces: `detector({frame: newtons})` returns their frames.
 
     A contact is made above `made` newtons and broken below `broken`. `WholeBody` takes the result as `contacts`.
     """

@@ -1,4 +1,4 @@
-"""Grasps: hands that hold one object share its load, and move it with the inertia of the augmented object.
+"""Grasps: several hands move one object, with the inertia of the augmented object.
 
 Khatib 1988, as used by Chang & Khatib 2001: hands and object together are Lambda_+ = Lambda_object + G Lambda G', for
 hands that are coupled through their robot, too. Wrenches and motions are [linear, angular] in world axes.

@@ -74,14 +74,26 @@ SIDE_BY_SIDE = 8  # robots with the same contacts, from which on they are solved
 
 @explained
 class WholeBody:
-    """Tasks held by motors and contacts within the limits of both: `controller(t, q, v)` gives a `WholeBodyCommand`.
+    """Torques for tasks, within limits of motors and contacts: `controller(t, q, v)` returns a `WholeBodyCommand`.
 
-    `references` gives for each task a `Reference` (or a position), or a function of time; a task without one is held at
-    rest. `weights` are numbers above zero, `priorities` 0, 1, ... are strict, `gains` are of tasks or of all. What
-    tasks leave open goes to `posture` (nq,), or to rest. Friction is a pyramid inside its cone, or with cone=
-    "second_order" the cone itself, for which the solver is Clarabel. `dt` is the time between two commands; with
-    `general` nothing is compiled for this robot. Batches are solved side by side by an interior-point method, and rows
-    that it leaves by `solver`, one by one; where a solver is named, it solves all of them.
+    Batches are solved together by an interior-point method, and rows that it does not solve by `solver`.
+
+    Parameters
+    ----------
+    model : the robot.
+    tasks : tasks to track.
+    contacts : contacts that may be active.
+    references : for each task a `Reference` (or a position), or a function of time; by default the task is at rest.
+    gains : stiffness and damping of all tasks, or of each.
+    weights : numbers above zero, by task.
+    priorities : 0, 1, ... by task, strict.
+    posture : (nq,) for motions that no task determines; by default these are damped.
+    posture_gains : stiffness and damping of the posture.
+    dt : seconds between two commands.
+    horizon : seconds; a joint approaches a position limit no faster than its distance over this.
+    solver : a solver of `qpsolvers`, for all rows.
+    cone : "pyramid" inside the friction cone, or "second_order" for the cone itself, by Clarabel.
+    general : compile nothing for this robot.
     """
 
     def __init__(
@@ -157,7 +169,7 @@ class WholeBody:
         return command
 
     def with_status(self, t: float, q: Any, v: Any, contacts: Held = None) -> tuple[WholeBodyCommand, IntArray]:
-        """The same and a status for each row: no row of a batch stops the others.
+        """The command, and a status for each row: no row of a batch raises for the others.
 
         It is 0 where all is well, 2 where an input is not finite and 3 where there is no answer (both with NaN), and 4
         where constraints conflict: `conflicts` says which gave way, as little as possible.
@@ -180,7 +192,7 @@ class WholeBody:
         return WholeBodyCommand(*each), status[0]
 
     def forget(self, rows: Iterable[int] | None = None) -> None:
-        """Begin anew with robots that were put elsewhere, all rows by default: contacts hold where they are next."""
+        """Forget contacts of rows whose robots were reset, by default of all; the next call sets them anew."""
         count = len(self._state.target)
         self._state.forget([k for k in (range(count) if rows is None else rows) if 0 <= k < count])
         self._made = None

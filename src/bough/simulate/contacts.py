@@ -21,7 +21,7 @@ Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
 
 
 class Ground(Protocol):
-    """Something solid: how far points (..., 3) are above it, along its normals (..., 3) there."""
+    """A solid surface, given by the distances of points (..., 3) from it and its normals there."""
 
     def distance(self, points: Array) -> tuple[Array, Array]:
         """Distances (...,), below zero inside, and unit normals (..., 3)."""
@@ -30,7 +30,7 @@ class Ground(Protocol):
 @explained
 @dataclass(frozen=True)
 class Plane:
-    """All below a plane through `point` with the outward `normal`."""
+    """The half-space below a plane through `point` with the outward `normal`."""
 
     point: tuple[float, float, float] = (0.0, 0.0, 0.0)
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -48,7 +48,7 @@ class Plane:
 
     @property
     def height(self) -> float:
-        """How far the plane lies from the origin along its normal."""
+        """Distance of the plane from the origin along its normal."""
         return float(np.asarray(self.point, float) @ self.unit)
 
     def distance(self, points: Array) -> tuple[Array, Array]:
@@ -62,7 +62,7 @@ class Plane:
 @explained
 @dataclass(frozen=True, eq=False)
 class HeightField:
-    """All below z = heights[i, j] at (x, y) = origin + spacing (i, j), bilinear between, level beyond the edges."""
+    """Ground of height heights[i, j] at (x, y) = origin + spacing (i, j), bilinear between, level beyond the edges."""
 
     heights: npt.ArrayLike
     spacing: float = 1.0
@@ -115,9 +115,9 @@ class ContactPoint(NamedTuple):
 class Contacts:
     """Points (names of frames, or `ContactPoint`s) that may touch any of the `ground`, with a `friction` coefficient.
 
-    Contacts are hard and inelastic, unless they have a `compliance` in m/N: then each is a spring along its normal with
-    a `damping` in N s/m, both implicit. Every point meets every ground, in that order: points x grounds contacts. A
-    step sweeps over them until their impulses have converged, or `sweeps` times and no more.
+    Contacts are hard and inelastic by default. With a `compliance` in m/N each is a spring along its normal, with a
+    `damping` in N s/m; both are implicit. There is a contact for each point and ground, in this order. A step sweeps
+    over the contacts until their impulses have converged, or at most `sweeps` times.
     """
 
     points: Sequence[str | ContactPoint]
@@ -176,7 +176,7 @@ class Contacts:
 
     @property
     def count(self) -> int:
-        """Points x grounds."""
+        """Number of contacts: points x grounds."""
         return len(self.points) * len(self.grounds)
 
     @property
@@ -224,7 +224,7 @@ class ContactSpace:
         return axes, height
 
     def depth(self, q: FloatArray) -> FloatArray:
-        """(batch,) how far the deepest point is in the ground; below zero above it."""
+        """(batch,) depth of the lowest point in the ground, m; negative above it."""
         return np.concatenate([self.radius - distance for _, distance, _ in self._under(q)], axis=1).max(axis=1)
 
     def planes_of(self, given: Array, like: Array) -> tuple[Array, Array]:

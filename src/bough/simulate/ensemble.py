@@ -1,4 +1,4 @@
-"""Many motions side by side: states that stay where they are, on the CPU or on a GPU, through thousands of steps."""
+"""Simulation of many states of one model together, on the CPU or on a GPU."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ Rows: TypeAlias = Any  # numbers of rows, a mask or a slice
 class Ensemble:
     """States q (batch, nq) and v (batch, nv) of one model, stepped together by dt.
 
-    Arrays of PyTorch and CuPy on a GPU stay there: all of a step is one kernel on the caller's stream, and nothing is
-    copied or waited for, so that `step(count)` may be recorded in a CUDA graph if count is even. numpy arrays are
-    stepped on the CPU, over `threads`. Steps are those of `bough.dynamics.stepping`: joints have damping, springs, dry
-    friction and stops, less what `without` names. With `servo` = (kp, kd), numbers for all revolute and prismatic
-    joints or arrays (nv,) or (batch, nv), each of them is drawn to its `target`, implicitly, with no more than its
-    effort.
+    Tensors of PyTorch and CuPy on a GPU are stepped there, by one kernel on the caller's stream. Nothing is copied or
+    waited for, so `step(count)` may be recorded in a CUDA graph if count is even. numpy arrays are stepped on the CPU,
+    over `threads`. Steps are those of `bough.dynamics.stepping`, with damping, springs, dry friction and stops of
+    joints; `without` names effects to ignore. `servo` = (kp, kd) drives revolute and prismatic joints to `target`,
+    implicitly and within their effort. Gains are numbers, or arrays (nv,) or (batch, nv).
 
-    With `contacts` the robots touch the ground: `force`, `touching` and `residual` tell how. Contacts are stepped by
+    `contacts` are points that may touch the ground; `force`, `touching` and `residual` report on them. They need
     semi-implicit Euler. On a GPU there are no loops and mimic joints, grounds are planes and height fields, and a step
-    makes `contacts.sweeps` sweeps, 6 where that is None. The same number gives the same states on the CPU, up to
-    rounding.
+    makes `contacts.sweeps` sweeps, by default 6. The same number gives the same states on the CPU, up to rounding.
 
-    These may differ from row to row, and are changed by `assign`: `friction` (batch,) of contacts; `planes` (batch, 4)
-    or (batch, grounds, 4), a unit normal and the height along it, in the place of the planes of `contacts`; gains of
-    servos; and what `inputs` names of the model, given by name: `inertia`, `armature`, `gravity`, `placement` (see
-    `Dynamics`), for all rows or one for each.
+    These may differ from row to row, and `assign` changes them:
 
-    A row that has no finite state any more is NaN from then on and `failed`; `reset` starts rows anew.
+    - `friction` (batch,) of contacts;
+    - `planes` (batch, 4) or (batch, grounds, 4), a unit normal and the height along it, instead of those of `contacts`;
+    - gains of servos;
+    - quantities of the model that `inputs` names: `inertia`, `armature`, `gravity`, `placement` (see `Dynamics`).
+
+    A row whose state is not finite is NaN from then on and `failed`; `reset` starts rows anew.
 
     >>> runs = Ensemble(robot, q, v, dt=1e-3, servo=(kp, kd))
-    >>> runs.step(100, target=q_wanted)
+    >>> runs.step(100, target=q_reference)
     >>> runs.reset(runs.failed)
     """
 
@@ -123,17 +123,17 @@ class Ensemble:
 
     @property
     def q(self) -> Array:
-        """(batch, nq), as it is now; steps write to another array, so copy what you keep."""
+        """Present configurations (batch, nq). Later steps reuse the array: copy what you keep."""
         return self._state[0][0]
 
     @property
     def v(self) -> Array:
-        """(batch, nv)."""
+        """Present velocities (batch, nv)."""
         return self._state[0][1]
 
     @property
     def failed(self) -> Array:
-        """(batch,): true in rows that have lost their state since they were last reset."""
+        """(batch,): true in rows whose state has not been finite since their last reset."""
         return self._bad != 0
 
     @property
@@ -158,7 +158,7 @@ class Ensemble:
 
     @property
     def residual(self) -> Array:
-        """(batch,) how far the last sweep of the last step still moved a velocity, or one contradicts a stop."""
+        """(batch,): largest change of a velocity by the last sweep, or violation of a stop, in the last step."""
         if self._report is not None:
             return self._report[:, CHANGE]
         return self._stepper.residual if self._stepper else np.zeros(len(self.q))
@@ -209,11 +209,11 @@ class Ensemble:
         target: Array | None = None,
         forces: Mapping[str, Array] | Callable[..., Mapping[str, Array]] | None = None,
     ) -> None:
-        """`count` steps under joint forces `tau` and servos that draw to `target`, both (nv,) or (batch, nv).
+        """Make `count` steps under joint forces `tau` and servo targets `target`, both (nv,) or (batch, nv).
 
         `forces` are external wrenches [force, moment] on frames by name, (6,) or (batch, 6), in world axes at their
-        origins. All may be functions of (t, q, v), called before every step; arrays of numpy are read-only there. What
-        is omitted stays as it was, at first no forces and the configuration at the start.
+        origins. All may be functions of (t, q, v), called before every step; arrays of numpy are read-only there.
+        Omitted ones keep their last values, at first no forces and the initial configuration.
         """
         if count < 0:
             raise ShapeError(f"count must not be negative, got {count}")
@@ -239,9 +239,9 @@ class Ensemble:
                 self.time += self.dt
 
     def reset(self, rows: Rows, q: Array | None = None, v: Array | None = None) -> None:
-        """Put rows (numbers, a mask or a slice) back to the start, or to q and v.
+        """Reset rows (numbers, a mask or a slice) to the initial state, or to q and v.
 
-        With a mask that is where the states are, nothing is copied to the host.
+        With a mask on the GPU nothing is copied to the host.
         """
         try:
             for k, given in enumerate((q, v)):
@@ -264,8 +264,7 @@ class Ensemble:
             array[rows] = values[rows] if of_all else values
 
     def assign(self, rows: Rows, **parameters: Array) -> None:
-        """Change what differs from row to row in some rows (numbers, a mask or a slice), as for new robots at reset:
-        `friction`, `planes`, `kp`, `kd`, and quantities of the model that are `inputs`.
+        """Change parameters of some rows (numbers, a mask or a slice): `friction`, `planes`, `kp`, `kd`, and `inputs`.
 
         Arrays on the host are checked; those on a GPU are not, and nothing is copied to the host.
         """

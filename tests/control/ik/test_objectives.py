@@ -53,7 +53,7 @@ def test_a_posture_and_sums(tasks):
     assert bough.ik.InverseKinematics(tasks.model, tasks.tasks).objective is None
 
 
-def test_more_rows_than_freedoms_are_refused():
+def test_more_rows_than_dofs_are_refused():
     many = bough.opspace.TaskSet(zoo.arm(2), [bough.position("hand")])
-    with pytest.raises(bough.BoughError, match="3 rows and 2 freedoms"):
+    with pytest.raises(bough.BoughError, match="3 rows and 2 DoFs"):
         away_from_singularity(many, 1.0)
