@@ -185,8 +185,8 @@ def test_a_callback_may_take_the_simulation_to_the_tree():
 def test_gravity_assigned_at_every_step_does_not_begin_anew_at_every_step(changes, monkeypatch):
     model, begun = zoo.chain(1200), []
     sim = adaptive.Dynamics(model, adaptive.body_acceleration(1.0))
-    begin = adaptive.motion.region.EvaluatedRegion.begin
-    monkeypatch.setattr(adaptive.motion.region.EvaluatedRegion, "begin", lambda *a: (begun.append(1), begin(*a)))
+    begin = adaptive.active.evaluated.EvaluatedRegion.begin
+    monkeypatch.setattr(adaptive.active.evaluated.EvaluatedRegion, "begin", lambda *a: (begun.append(1), begin(*a)))
     for k in range(40):
         sim.gravity = [0.0, 0.0, -9.81 - (1e-3 * k if changes else 0.0)]
         sim.step(1e-5)

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.forces import vector
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.motion.solver import MotionSolver
-from bough.adaptive.motion.stepper import MotionStepper
 from bough.adaptive.simulation import Simulation, exclusive
+from bough.adaptive.solver import MotionSolver
 from bough.adaptive.stats import MotionStats, Recorder
+from bough.adaptive.stepper import MotionStepper
 from bough.arguments import explained
 from bough.errors import SettingError
 from bough.model import Model

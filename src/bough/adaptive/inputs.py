@@ -47,7 +47,7 @@ class Inputs:
         self._gravity = np.array(model.mechanism.gravity)
         seen = self._gravity.view()
         seen.flags.writeable = False
-        self.potentials = Potentials(model, self.shared)
+        self.potentials = Potentials(model, self.shared.q, self.shared.tau)
         self.mechanism: Mechanism = self.potentials.mechanism._replace(gravity=seen)  # as the engines see it
 
     def clear_forces(self) -> None:

@@ -1,28 +1,24 @@
-"""The potentials of a simulation's joints: the model's springs and damping, and what a user sets."""
+"""Potentials V(x) of single joints: the model's springs, torsion series, limits as barriers, functions of a user's own.
+
+A step moves q by h qdd. With the force at its end, -V'(q + h qdd) = -V' - h V'' qdd, the accelerations are those of
+(M + h V'') qdd = tau - V': stable however stiff V is. Where V is concave, V'' is omitted.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.tree.layout import Shared
-from bough.adaptive.tree.springs import (
-    BARRIER,
-    COSINE,
-    GIVEN,
-    HARMONIC,
-    Springs,
-    spring_all,
-    spring_energy,
-    spring_some,
-)
 from bough.arguments import explained
+from bough.compile.kernel import loop_kernel
+from bough.compile.scalar import sincos
 from bough.errors import (
     CheckpointError,
     ModelError,
@@ -33,12 +29,9 @@ from bough.errors import (
     UnknownNameError,
     short,
 )
-from bough.joints import LAST_SCREW, Mechanism
+from bough.joints import LAST_SCREW, Mechanism, difference_joint
 from bough.model import Model
-from bough.types import FloatArray, IntArray
-
-# Potentials of single joints: springs, torsion series, limits as barriers, functions of a user's own.
-
+from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
 
 # f(x, which) -> V, dV/dx, d2V/dx2, (k,) each, of the joints in these places of those that were named
 Function = Callable[[FloatArray, npt.NDArray[np.int64]], tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]]
@@ -173,8 +166,8 @@ class GivenTerms(NamedTuple):
 class Potentials:
     """Terms on degrees of freedom of a model; `springs` is what the kernels read."""
 
-    def __init__(self, model: Model, shared: Shared) -> None:
-        self.model, self.shared = model, shared
+    def __init__(self, model: Model, q: FloatArray, tau: FloatArray) -> None:
+        self.model, self.q, self.tau = model, q, tau  # q (nq,) and torques (n,) that engines share
         m, n = model.mechanism, len(model.mechanism.axis)
         self._armature = np.array(m.armature)
         seen = self._armature.view()
@@ -212,7 +205,7 @@ class Potentials:
             at = np.flatnonzero(terms.function == number)
             self.functions.append(GivenTerms(function, at, terms.place[at], self._in_q(terms.dof[at])))
         return Springs(
-            begin, end, terms.kind, terms.value, self.given, self._rotor, self.shared.tau, self._armature,
+            begin, end, terms.kind, terms.value, self.given, self._rotor, self.tau, self._armature,
             np.array(self.model.neutral), self._x, self._h,
         )  # fmt: skip
 
@@ -279,24 +272,24 @@ class Potentials:
     def refresh(self) -> None:
         """Torques and armatures from q, all of them."""
         self.evaluate()
-        self.shared.tau[:] = self.given
+        self.tau[:] = self.given
         self._armature[:] = self._rotor
         if not self.none:
-            compiled(spring_all)(self.mechanism, self.springs, self.shared.q)
+            compiled(spring_all)(self.mechanism, self.springs, self.q)
 
     def give(self, dofs: IntArray, torques: FloatArray) -> None:
         """Other torques of the user's at some freedoms."""
         self.given[dofs] = torques
-        self.shared.tau[dofs] = torques
+        self.tau[dofs] = torques
         if not self.none:
             joints = np.searchsorted(self.mechanism.dof, dofs, side="right") - 1
-            compiled(spring_some)(self.mechanism, self.springs, self.shared.q, joints)
+            compiled(spring_some)(self.mechanism, self.springs, self.q, joints)
 
     def evaluate(self) -> None:
         """Ask the user's functions where joints have moved since they were asked last."""
         values, found = self.springs.value, []
         for f in self.functions:
-            x = self.shared.q[f.q]
+            x = self.q[f.q]
             which = np.flatnonzero(~(values[f.term, 3] == x))
             if len(which):
                 found.append((f.term[which], evaluated(f.function, x[which], f.place[which]), x[which]))
@@ -306,7 +299,7 @@ class Potentials:
     def energy(self) -> float:
         """The sum of all potentials at q, J."""
         self.evaluate()
-        return 0.0 if self.none else float(compiled(spring_energy)(self.mechanism, self.springs, self.shared.q))
+        return 0.0 if self.none else float(compiled(spring_energy)(self.mechanism, self.springs, self.q))
 
     def state(self) -> dict[str, Any]:
         """What was set, as arrays."""
@@ -321,3 +314,105 @@ class Potentials:
         self.refresh()
         if state["h"] > 0.0:
             self.set_step(state["h"])
+
+
+# Kinds of terms, and what their four values are
+HARMONIC = 0  # stiffness, rest: k/2 (x - x0)^2
+COSINE = 1  # amplitude, multiplicity, phase: A (1 + cos(n x - phase))
+BARRIER = 2  # lower, upper, strength, gap: -strength log of the distances to both, parabolas within the gap
+GIVEN = 3  # slope, curvature, energy, x where a function found them
+
+
+class Springs(NamedTuple):
+    """Terms of potentials, by degree of freedom, and what they add to: n freedoms, T terms."""
+
+    begin: IntArray  # (n,) first term of a freedom
+    end: IntArray  # (n,)
+    kind: IntArray  # (T,)
+    value: FloatArray  # (T, 4)
+    given: FloatArray  # (n,) torques that the user set
+    rotor: FloatArray  # (n,) armature of the model, and damping times half the step's dt
+    tau: FloatArray  # (n,) torques in all
+    armature: FloatArray  # (n,) rotor + h V''
+    neutral: FloatArray  # (nq,)
+    x: FloatArray  # (nv,) where joints are: the tangent vector from neutral
+    h: FloatArray  # (1,) of a step
+
+
+@cache
+def no_springs() -> Springs:
+    """Of no joint."""
+    ints, none = np.zeros(0, np.int64), np.zeros(0)
+    return Springs(ints, ints, ints, np.zeros((0, 4)), none, none, none, none, none, none, none)
+
+
+@loop_kernel
+def _barrier(gap: Scalar, strength: Scalar, s: Scalar) -> Vector:
+    """(V, dV/ds, V'') of -strength log(s / gap), continued below s = gap by the parabola that touches it."""
+    if s >= gap:
+        return -strength * np.log(s / gap), -strength / s, strength / (s * s)
+    k = strength / (gap * gap)
+    d = gap - s
+    return k * d * gap + 0.5 * k * d * d, -k * (gap + d), k
+
+
+@loop_kernel
+def term(p: Springs, t: int, x: Scalar) -> Vector:
+    """(V, V', V'') of one term at x."""
+    kind = p.kind[t]
+    if kind == HARMONIC:
+        k, d = p.value[t, 0], x - p.value[t, 1]
+        return 0.5 * k * d * d, k * d, k
+    if kind == COSINE:
+        A, n = p.value[t, 0], p.value[t, 1]
+        s, c = sincos(n * x - p.value[t, 2])
+        return A * (1.0 + c), -A * n * s, -A * n * n * c
+    if kind == BARRIER:
+        a = _barrier(p.value[t, 3], p.value[t, 2], x - p.value[t, 0])
+        b = _barrier(p.value[t, 3], p.value[t, 2], p.value[t, 1] - x)
+        return a[0] + b[0], a[1] - b[1], a[2] + b[2]
+    return p.value[t, 2], p.value[t, 0], p.value[t, 1]
+
+
+@loop_kernel
+def spring(m: Mechanism, p: Springs, q: Rows, i: int) -> None:
+    """Torques and armatures of joint i, where there is a potential."""
+    k0, k1 = m.dof[i], m.dof[i + 1]
+    if k0 < k1 and p.begin[k0] < p.end[k1 - 1]:
+        difference_joint(m, i, p.neutral, q, p.x)
+        for k in range(k0, k1):
+            slope, curvature = 0.0, 0.0
+            for t in range(p.begin[k], p.end[k]):
+                v = term(p, t, p.x[m.v_index[k]])
+                slope += v[1]
+                curvature += v[2]
+            p.tau[k] = p.given[k] - slope
+            p.armature[k] = p.rotor[k] + p.h[0] * max(curvature, 0.0)
+
+
+@loop_kernel
+def spring_all(m: Mechanism, p: Springs, q: Rows) -> None:
+    """Torques and armatures of all joints with a potential."""
+    for i in range(len(m.parent)):
+        spring(m, p, q, i)
+
+
+@loop_kernel
+def spring_some(m: Mechanism, p: Springs, q: Rows, joints: Rows) -> None:
+    """The same of some joints."""
+    for k in range(len(joints)):
+        spring(m, p, q, joints[k])
+
+
+@loop_kernel
+def spring_energy(m: Mechanism, p: Springs, q: Rows) -> Scalar:
+    """The sum of all potentials."""
+    total = 0.0
+    for i in range(len(m.parent)):
+        k0, k1 = m.dof[i], m.dof[i + 1]
+        if k0 < k1 and p.begin[k0] < p.end[k1 - 1]:
+            difference_joint(m, i, p.neutral, q, p.x)
+            for k in range(k0, k1):
+                for t in range(p.begin[k], p.end[k]):
+                    total += term(p, t, p.x[m.v_index[k]])[0]
+    return total

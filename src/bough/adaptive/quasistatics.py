@@ -13,8 +13,8 @@ import numpy.typing as npt
 from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.potentials import Function, Potential
-from bough.adaptive.rest.solver import RestSolver, Selection, refine
-from bough.adaptive.rest.stepper import RestStepper
+from bough.adaptive.rest_solver import RestSolver, Selection, refine
+from bough.adaptive.rest_stepper import RestStepper
 from bough.adaptive.restraints import Restraints
 from bough.adaptive.simulation import Simulation, exclusive
 from bough.adaptive.stats import Recorder, Stats

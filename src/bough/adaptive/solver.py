@@ -1,28 +1,29 @@
-"""What `rest` and `motion` have in common: a solver that finds accelerations, a region of active joints, a stepper."""
+"""Joint accelerations for the present inputs: the part of both faces, and those in motion; `rest_solver` at rest."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from functools import cached_property
-from numbers import Integral, Real
-from time import perf_counter
+from dataclasses import astuple
+from numbers import Integral
 from typing import Any
 
+import numpy as np
+
+from bough.adaptive.active.evaluated import INSTANT, EvaluatedRegion
 from bough.adaptive.closure import Closure, Closures, make_plan
-from bough.adaptive.cost import ReselectionInterval, SolverSelector
-from bough.adaptive.engines.contracted import ContractedLinkage
+from bough.adaptive.cost import SolverSelector, motion_cost
 from bough.adaptive.engines.engine import Engine
-from bough.adaptive.engines.layout import JointLaws, make_joint_state
+from bough.adaptive.engines.steps import INTEGRATORS
+from bough.adaptive.engines.sweeps import JointLaws, make_joint_state, make_laws
 from bough.adaptive.inputs import Inputs
-from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.measures import ErrorMeasure, body_acceleration, check_measure
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.layout import make_clock
 from bough.errors import SettingError, unknown_option
 from bough.joints import Mechanism
-from bough.types import FloatArray, IntArray
+from bough.types import BoolArray, FloatArray, IntArray
 
 
 class Solver:
@@ -98,80 +99,146 @@ class Solver:
         return 0.0 if self.closures is None else self.closures.opening(self.poses(self.closures.bodies))
 
 
-class Region:
-    """Joints that move while all others are locked; chosen anew after `every` steps, or as the cost model says."""
+METHODS = ("auto", "adaptive", "full")
 
-    def __init__(self, solver: Solver, every: int | None, first: int) -> None:
-        self.solver: Any = solver
-        self.interval = ReselectionInterval(int(every or first), every is not None)
-        self.age = 0  # steps since it was chosen
-        self.share = 1.0  # of eps at which clusters were left closed: what they would do is less than what is lost
-        self.lost = math.nan  # square of what locking changes in the mass metric, when it was chosen
 
-    @cached_property
-    def linkage(self) -> ContractedLinkage:
-        """The contracted linkage."""
-        solver, closures = self.solver, self.solver.closures
-        closing = None if closures is None else closures.closing
-        own = solver.mechanism, solver.laws, solver.motion, closing
-        return ContractedLinkage(solver.assemble(), *own, integrator=solver.integrator)
+def check_motion(error: ErrorMeasure) -> None:
+    """Refuse measures of joints: a motion is measured in space."""
+    check_measure(error)
+    if error.over != "body":
+        raise SettingError(f"{error.name} measures joints at rest: use body_acceleration or rms_acceleration (m/s^2)")
+
+
+class MotionSolver(Solver):
+    """Accelerations of a moving linkage; options as in `Dynamics`."""
+
+    region: EvaluatedRegion
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        error: ErrorMeasure | None,
+        method: str,
+        integrator: str,
+        every: int | None,
+        most: int | None,
+    ) -> None:
+        if integrator not in INTEGRATORS:
+            raise unknown_option(f"there is no integrator {integrator!r}", integrator, INTEGRATORS)
+        self.integrator = integrator
+        measure = body_acceleration(0.0) if error is None else error
+        check_motion(measure)
+        if most is not None and not (isinstance(most, Integral) and most >= 1):
+            raise SettingError(f"most: at least 1 joint must be allowed to be active, got {most!r}")
+        super().__init__(inputs, method, METHODS, measure, every)
+        self._every, self._most = every, most
+        self.selector.restart(on_tree=True, wait=0)
+
+    def _linkage(self) -> tuple[Mechanism, JointLaws]:
+        # springs and dampers are laws here: the torques are those given, the armature is that of rotors
+        i = self.inputs
+        m = i.model.mechanism._replace(gravity=i.mechanism.gravity)
+        return m, make_laws(i.model, m, i.potentials.given)
+
+    def _make_region(self) -> EvaluatedRegion:
+        return EvaluatedRegion(self, self._every, self._most)
+
+    def take_error(self, measure: ErrorMeasure) -> None:
+        """Another error is allowed from now on: the region is due, by its own rule."""
+        check_motion(measure)
+        self.error = measure
+        self.region.renew()
 
     @property
-    def left(self) -> int:
-        """Steps until it is chosen anew."""
-        return self.interval.every - self.age
+    def is_exact(self) -> bool:
+        """Whether no joint is ever locked."""
+        return self.method == "full" or self.error.eps == 0.0
+
+    def _tree_is_current(self) -> bool:
+        return self.region.begun and self.cost.method == "adaptive"
+
+    @property
+    def active(self) -> int:
+        """How many joints move by themselves."""
+        has_stepped = not math.isnan(self.seconds)
+        if (self.cost.method == "full" and has_stepped) or not self.region.begun:
+            return len(self.inputs.model.joints)
+        return self.region.linkage.joints
+
+    def solve(self) -> FloatArray:
+        """Joint accelerations (nv,) here and now; not a copy."""
+        qdd, region, loads, linkage = self.motion.qdd, self.region, self.inputs.forces.loads(), None
+        if self.is_exact or not region.ready(region.h, keep=False):
+            self.engine.accelerate_unchanged(loads, INSTANT, 0.0)
+        else:
+            qdd[:], linkage = 0.0, region.linkage
+            linkage.engine.accelerate_unchanged(linkage.loads, INSTANT, 0.0)
+        if region.loop_forces is not None:
+            region.loop_forces.update(self.engine if linkage is None else linkage.engine, linkage, loads)
+        return qdd
+
+    def forecast(self) -> tuple[int, float]:
+        """Active joints of the last solution, and what a step with them costs, in joints of a full step."""
+        return self.active, motion_cost(self.active, self.region.interval.every)
+
+    def transmitted(self, bodies: IntArray) -> FloatArray:
+        """(k, 6) forces on primitives through their joints, in their laid frames, moment first. O(n)."""
+        self.solve()
+        loads = self.inputs.forces.loads()
+        with self.region.with_loops(loads):
+            return self.engine.transmitted(loads)[bodies]
+
+    def velocities(self, bodies: IntArray) -> FloatArray:
+        """(k, 6) velocities of primitives in their laid frames, angular first. O(n)."""
+        self.engine.kinetic_energy()
+        return np.asarray(self.engine.work.a[bodies])
+
+    def tally(self) -> FloatArray:
+        """See `Engine.tally`; O(active joints) where joints are locked, but for the first time."""
+        return self.region.tally() if self._tree_is_current() else self.engine.tally()
+
+    def moving(self) -> BoolArray:
+        """(bodies,) whether the joint of a body is active."""
+        model = self.inputs.model
+        if self.active == len(model.joints):
+            return np.ones(len(model.joints), bool)
+        plan = self.assemble().plan
+        active = np.zeros(len(plan.parent), bool)
+        active[self.region.linkage.pieces.body] = True
+        return np.asarray(active[plan.host[model.frames.body[model.body_frames]]])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        own = sum(a.nbytes for a in (*self.motion, *self.laws))
+        return own + (self.region.nbytes if self.region.begun else 0) + self.engine.nbytes
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of `Dynamics` with which another solver solves alike."""
+        return {"method": self.method, "integrator": self.integrator, "every": self._every, "most": self._most}
 
     def state(self) -> dict[str, Any]:
-        """What it remembers, for a checkpoint."""
-        return {"age": self.age, "share": self.share, "lost": self.lost, "interval": asdict(self.interval)}
+        """What it remembers beyond its inputs."""
+        changes = self.changes
+        state: dict[str, Any] = {
+            "measure": list(astuple(self.error)), "selector": self.selector.state(), "last": self.cost.method,
+            "options": self.options, "v": self.motion.v,
+            "changes": [changes.everything or changes.most_forces, list(changes.forces), list(changes.torques)],
+            "region": self.region.state(),
+        }  # fmt: skip
+        if self.engine.has_stops:
+            state["stops"] = self.engine.state_of_stops()
+        return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave."""
-        self.age, self.share, self.lost = state["age"], state["share"], state["lost"]
-        self.interval = ReselectionInterval(**state["interval"])
-
-
-COUNTERS = ("steps", "time", "cuts")
-
-
-class Stepper:
-    """Takes steps of a solver's linkage; a step that fails leaves everything alone."""
-
-    _advance: Callable[[int, float], int]  # takes steps, at most so many and each of this h; returns how many
-
-    def __init__(self, solver: Solver, max_turn: Any) -> None:
-        if max_turn is not None and not (isinstance(max_turn, Real) and float(max_turn) > 0.0):
-            raise SettingError(f"max_turn must be a positive angle in rad, got {max_turn!r}")
-        self.solver: Any = solver
-        self.max_turn: Any = None if max_turn is None else float(max_turn)
-        self.steps, self.time, self.cuts = 0, 0.0, 0  # taken so far, and parts beyond the first of all of them
-
-    def take(self, most: int, h: float, dt: float) -> int:
-        """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone."""
-        began = perf_counter()
-        done = self._advance(most, h)
-        self.solver.seconds = (perf_counter() - began) / (done or 1)
-        self.steps, self.time = self.steps + done, self.time + done * dt
-        return done
-
-    def _moving(self) -> list[FloatArray]:
-        """What a part of a step changes."""
-        return [self.solver.motion.q, self.solver.motion.v]
-
-    def _snapshot(self) -> list[FloatArray]:
-        """What a step changes, for `_put_back`."""
-        return [a.copy() for a in self._moving()]
-
-    def _put_back(self, before: list[FloatArray]) -> None:
-        """As it was."""
-        for array, old in zip(self._moving(), before, strict=False):  # a tree made since has nothing to put back
-            array[:] = old
-
-    def state(self) -> dict[str, Any]:
-        """What it remembers, for a checkpoint."""
-        return {name: getattr(self, name) for name in COUNTERS}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave."""
-        for name in COUNTERS:
-            setattr(self, name, state[name])
+        """What `state` gave; inputs are there already."""
+        self.motion.v[:], self.cost, changes = state["v"], Cost(state["last"]), self.changes
+        self.seconds = math.nan
+        if "stops" in state:
+            self.engine.restore_stops(state["stops"])
+        self.selector.restore(state["selector"])
+        self.region.restore(state["region"])
+        changes.taken_by_tree()
+        changes.everything, forces, torques = state["changes"]
+        changes.forces, changes.torques = list(forces), list(torques)

@@ -8,7 +8,7 @@ import pytest
 import bough
 from adaptive.motion.witness import CASES, Witness, kicked
 from bough import adaptive
-from bough.adaptive.motion.choose import Rule
+from bough.adaptive.active.choice import Rule
 
 
 @pytest.mark.parametrize(("size", "seed", "floating", "armature"), CASES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptive.motion.witness import Witness
-from bough.adaptive.engines.layout import laws_of
+from bough.adaptive.engines.sweeps import laws_of
 
 FIELDS = ("tau", "damping", "stiffness", "rotor", "friction", "lower", "upper")
 

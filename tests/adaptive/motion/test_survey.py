@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptive.motion.witness import CASES, Witness
-from bough.adaptive.motion.choose import FRONT
+from bough.adaptive.active.choice import FRONT
 
 
 @pytest.mark.parametrize(("size", "seed", "floating", "armature"), CASES)

@@ -8,7 +8,7 @@ import bough
 import models
 from adaptive.linkages import random_linkage
 from bough import adaptive
-from bough.adaptive.motion.choose import Rule
+from bough.adaptive.active.choice import Rule
 
 KEEP = Rule(1e300, -1.0, 1.0, 1.0, 1 << 60, 0)  # opens nothing, closes nothing
 

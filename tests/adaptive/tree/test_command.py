@@ -29,7 +29,9 @@ class Told:
     def __call__(self, what, number=(), out=None, limits=(0.0, 0.0, 0.0)):
         t = self.tree
         order = Order(what, OVER_LINKAGE, limits, math.inf, np.array(number, np.int64), out, make_keeps(TOTAL | RIGID))
-        return command(t.m, t.plan, t.st, self.front, self.loads, self.clock, order, Potentials(t.model, t.st).springs)
+        return command(
+            t.m, t.plan, t.st, self.front, self.loads, self.clock, order, Potentials(t.model, t.st.q, t.st.tau).springs
+        )
 
 
 def test_what_has_changed_is_redone_as_if_all_was():

@@ -13,13 +13,13 @@ import numpy as np
 
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.engine import Engine
-from bough.adaptive.engines.layout import JointLaws, JointState, laws_of
 from bough.adaptive.engines.loops import Closing, LoopRows
 from bough.adaptive.engines.rest import Course, Ties
+from bough.adaptive.engines.sweeps import JointLaws, JointState, laws_of
+from bough.adaptive.potentials import Springs
 from bough.adaptive.tree.contract import Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.front import DONE
-from bough.adaptive.tree.springs import Springs
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled, prepared
-from bough.adaptive.engines.layout import JointLaws, JointState, LinkageArrays, SweepWork, make_work
 from bough.adaptive.engines.loops import LoopRows, no_loops
 from bough.adaptive.engines.rest import (
     Course,
@@ -29,18 +28,23 @@ from bough.adaptive.engines.rest import (
 from bough.adaptive.engines.steps import INTEGRATORS, rk4_stage
 from bough.adaptive.engines.stops import apply_impulses, loop_forces, publish_stops
 from bough.adaptive.engines.sweeps import (
+    JointLaws,
+    JointState,
+    LinkageArrays,
+    SweepWork,
     from_momenta,
     joint_energies,
     joint_forces,
     kinetic_energy,
+    make_work,
     mark_needs,
     motion_product,
     tally,
     transmit,
     world_poses,
 )
+from bough.adaptive.potentials import Springs, no_springs
 from bough.adaptive.tree.contract import Loads, no_forces
-from bough.adaptive.tree.springs import Springs, no_springs
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
 

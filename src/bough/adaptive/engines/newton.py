@@ -23,9 +23,9 @@ import numpy as np
 from bough.adaptive.engines.loops import LoopRows
 from bough.adaptive.engines.rest import Ties, direction
 from bough.adaptive.engines.sweeps import world_poses
+from bough.adaptive.potentials import Springs, term
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.layout import compose, get_pose
-from bough.adaptive.tree.springs import Springs, term
 from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import (
     Mechanism,

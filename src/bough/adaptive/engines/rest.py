@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.engines.layout import JointState, SweepWork
 from bough.adaptive.engines.loops import place_loops
 from bough.adaptive.engines.stops import accelerations_from_rest
 from bough.adaptive.engines.sweeps import (
+    JointState,
+    SweepWork,
     inward,
     motion_product,
     move_joints,
@@ -25,10 +26,10 @@ from bough.adaptive.engines.sweeps import (
     outward_at_rest,
     turn_of,
 )
+from bough.adaptive.potentials import spring_all
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, Pieces, load_body, load_pieces
 from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
-from bough.adaptive.tree.springs import spring_all
 from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism, move_joint
 from bough.spatial import (
@@ -288,7 +289,7 @@ def _brakes(s: RestLinkage, h: Scalar) -> int:
     return 1 if braked < BRAKED * motion_product(m, r.qdd, r.qdd, s.w.X, r.a, r.b) else 0
 
 
-# How steps are cut: the same for those that are solved and moved elsewhere (`rest.stepper`)
+# How steps are cut: the same for those that are solved and moved elsewhere (`rest_stepper`)
 
 
 @loop_kernel

@@ -15,9 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bough.adaptive.engines.layout import JointState, LinkageArrays
 from bough.adaptive.engines.stops import accelerations_now, apply_impulses, bend, hold_loops
-from bough.adaptive.engines.sweeps import effort, from_momenta, move_joints, outward, solve, velocities, world_poses
+from bough.adaptive.engines.sweeps import (
+    JointState,
+    LinkageArrays,
+    effort,
+    from_momenta,
+    move_joints,
+    outward,
+    solve,
+    velocities,
+    world_poses,
+)
 from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.stepping import Stages, go_runge_kutta

@@ -10,9 +10,17 @@ opposes the slip; a joint whose slip would reverse within the step sticks instea
 
 from __future__ import annotations
 
-from bough.adaptive.engines.layout import JointLaws, JointState, LinkageArrays, SweepWork
 from bough.adaptive.engines.loops import LoopRows, place_loops
-from bough.adaptive.engines.sweeps import inward, outward_accelerations, solve, velocities
+from bough.adaptive.engines.sweeps import (
+    JointLaws,
+    JointState,
+    LinkageArrays,
+    SweepWork,
+    inward,
+    outward_accelerations,
+    solve,
+    velocities,
+)
 from bough.adaptive.tree.algebra import WELDED
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.layout import ZERO3, get_pose

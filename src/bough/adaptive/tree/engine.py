@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled, prepared
 from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.potentials import Springs
 from bough.adaptive.tree.assembly import body_name, is_floating_base, make_metric
 from bough.adaptive.tree.contract import Loads, no_forces
 from bough.adaptive.tree.front import (
@@ -56,7 +57,6 @@ from bough.adaptive.tree.passes import (
     Order,
     command,
 )
-from bough.adaptive.tree.springs import Springs
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.model import Model

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from bough.adaptive.potentials import Springs, spring
 from bough.adaptive.tree.algebra import (
     full,
     hand_down,
@@ -49,7 +50,6 @@ from bough.adaptive.tree.layout import (
     put_pose,
     refresh_cross,
 )
-from bough.adaptive.tree.springs import Springs, spring
 from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import dot6, put6

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.engines.layout import JointLaws, JointState
+from bough.adaptive.engines.sweeps import JointLaws, JointState
 from bough.adaptive.tree.algebra import WELDED, hand_down, matrices, put_acceleration
 from bough.adaptive.tree.blocks import ZERO6, joint_terms, put_six, six
 from bough.adaptive.tree.contract import Loads

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.adaptive.active.bounded import BoundedRegion
 from bough.adaptive.checkpoint import assembly_facts, measure_of
 from bough.adaptive.closure import Closure
 from bough.adaptive.compiled import compiled
 from bough.adaptive.cost import cost
 from bough.adaptive.engines.engine import Engine
-from bough.adaptive.engines.layout import JointLaws, make_laws
 from bough.adaptive.engines.stops import NEAR
+from bough.adaptive.engines.sweeps import JointLaws, make_laws
 from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage, measured
-from bough.adaptive.rest.region import BoundedRegion
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.contract import Loads, no_forces

@@ -1,20 +1,68 @@
-"""Steps with velocities, of all joints or of the active region."""
+"""Steps: taken, counted, undone where they fail; here those with velocities, those from rest in `rest_stepper`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Real
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from bough.adaptive.engines.engine import Engine
 from bough.adaptive.engines.rest import MAX_PARTS
-from bough.adaptive.motion.solver import MotionSolver
-from bough.adaptive.solver import Stepper
+from bough.adaptive.solver import MotionSolver
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.contract import Loads
 from bough.errors import NumericalError, SettingError
+from bough.types import FloatArray
+
+COUNTERS = ("steps", "time", "cuts")
+
+
+class Stepper:
+    """Takes steps of a solver's linkage; a step that fails leaves everything alone."""
+
+    _advance: Callable[[int, float], int]  # takes steps, at most so many and each of this h; returns how many
+
+    def __init__(self, solver: Any, max_turn: Any) -> None:
+        if max_turn is not None and not (isinstance(max_turn, Real) and float(max_turn) > 0.0):
+            raise SettingError(f"max_turn must be a positive angle in rad, got {max_turn!r}")
+        self.solver = solver
+        self.max_turn: Any = None if max_turn is None else float(max_turn)
+        self.steps, self.time, self.cuts = 0, 0.0, 0  # taken so far, and parts beyond the first of all of them
+
+    def take(self, most: int, h: float, dt: float) -> int:
+        """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone."""
+        began = perf_counter()
+        done = self._advance(most, h)
+        self.solver.seconds = (perf_counter() - began) / (done or 1)
+        self.steps, self.time = self.steps + done, self.time + done * dt
+        return done
+
+    def _moving(self) -> list[FloatArray]:
+        """What a part of a step changes."""
+        return [self.solver.motion.q, self.solver.motion.v]
+
+    def _snapshot(self) -> list[FloatArray]:
+        """What a step changes, for `_put_back`."""
+        return [a.copy() for a in self._moving()]
+
+    def _put_back(self, before: list[FloatArray]) -> None:
+        """As it was."""
+        for array, old in zip(self._moving(), before, strict=False):  # a tree made since has nothing to put back
+            array[:] = old
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, for a checkpoint."""
+        return {name: getattr(self, name) for name in COUNTERS}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What `state` gave."""
+        for name in COUNTERS:
+            setattr(self, name, state[name])
+
 
 FULL, ADAPTIVE = Cost("full"), Cost("adaptive")
 OPEN = 1e-3  # m or rad by which loops may be open where a motion begins

@@ -15,11 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled
-from bough.adaptive.cost import BUILD_COST, EVALUATION_COST, EVERY, NO_LIMIT, most_open
-from bough.adaptive.engines.contracted import LoopForces
-from bough.adaptive.engines.engine import Engine, with_armature
-from bough.adaptive.motion.choose import (
+from bough.adaptive.active.bounded import Region
+from bough.adaptive.active.choice import (
     BUILD,
     BY_JOINT,
     CHOOSE,
@@ -36,8 +33,11 @@ from bough.adaptive.motion.choose import (
     make_choice,
     make_rule,
 )
-from bough.adaptive.motion.evaluate import Evaluation, MovingTree, joint_sums, make_evaluation
-from bough.adaptive.solver import Region
+from bough.adaptive.active.evaluation import Evaluation, MovingTree, joint_sums, make_evaluation
+from bough.adaptive.compiled import compiled
+from bough.adaptive.cost import BUILD_COST, EVALUATION_COST, EVERY, NO_LIMIT, most_open
+from bough.adaptive.engines.contracted import LoopForces
+from bough.adaptive.engines.engine import Engine, with_armature
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.front import DONE
@@ -46,7 +46,8 @@ from bough.errors import ModelError
 from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from bough.adaptive.motion.solver import MotionSolver
+    from bough.adaptive.solver import MotionSolver
+
 
 KEPT = ("energy_lost", "opened", "closed", "stale", "touched", "is_limited", "begun", "h", "urgent")  # by checkpoints
 NOTHING = np.zeros(0, np.int64)

@@ -29,10 +29,10 @@ from bough.adaptive.engines.rest import (
 )
 from bough.adaptive.engines.stops import NEAR
 from bough.adaptive.engines.sweeps import turn_of
-from bough.adaptive.rest.solver import RestSolver
+from bough.adaptive.rest_solver import RestSolver
 from bough.adaptive.restraints import Restraints
-from bough.adaptive.solver import Stepper
 from bough.adaptive.stats import Cost
+from bough.adaptive.stepper import Stepper
 from bough.adaptive.tree.engine import NO_LIMIT
 from bough.adaptive.tree.front import FULL_TIER, LINEAR_TIER, OPENED
 from bough.adaptive.tree.passes import FAR

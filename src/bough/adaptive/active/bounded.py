@@ -1,24 +1,59 @@
-"""The region of a linkage at rest, by bounded passes over the assembly tree."""
+"""Active joints, and those of a linkage at rest, by bounded passes over the assembly tree (Redon & Lin 2005)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough.adaptive.cost import LEAST, LEAST_CLUSTERS
+from bough.adaptive.cost import LEAST, LEAST_CLUSTERS, ReselectionInterval
+from bough.adaptive.engines.contracted import ContractedLinkage
 from bough.adaptive.engines.rest import OUTGROWN, Course
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.solver import Region
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import NO_LIMIT
 from bough.adaptive.tree.front import DONE, MET, ROOT, WAITING
 from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from bough.adaptive.rest.solver import RestSolver
+    from bough.adaptive.rest_solver import RestSolver
+
+
+class Region:
+    """Joints that move while all others are locked; chosen anew after `every` steps, or as the cost model says."""
+
+    def __init__(self, solver: Any, every: int | None, first: int) -> None:
+        self.solver = solver
+        self.interval = ReselectionInterval(int(every or first), every is not None)
+        self.age = 0  # steps since it was chosen
+        self.share = 1.0  # of eps at which clusters were left closed: what they would do is less than what is lost
+        self.lost = math.nan  # square of what locking changes in the mass metric, when it was chosen
+
+    @cached_property
+    def linkage(self) -> ContractedLinkage:
+        """The contracted linkage."""
+        solver, closures = self.solver, self.solver.closures
+        closing = None if closures is None else closures.closing
+        own = solver.mechanism, solver.laws, solver.motion, closing
+        return ContractedLinkage(solver.assemble(), *own, integrator=solver.integrator)
+
+    @property
+    def left(self) -> int:
+        """Steps until it is chosen anew."""
+        return self.interval.every - self.age
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, for a checkpoint."""
+        return {"age": self.age, "share": self.share, "lost": self.lost, "interval": asdict(self.interval)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What `state` gave."""
+        self.age, self.share, self.lost = state["age"], state["share"], state["lost"]
+        self.interval = ReselectionInterval(**state["interval"])
+
 
 LEAST_SHARE = 1e-6  # of eps: what clusters would do is hidden by rounding then
 CANCELLED = 4.0  # times rounding of accelerations on the tree, as a share of the power: less is no difference

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.motion.evaluate import (
+from bough.adaptive.active.evaluation import (
     H_SUM,
     K_SUM,
     SQUARE_A,
@@ -28,6 +27,7 @@ from bough.adaptive.motion.evaluate import (
     motion_of,
     rigid_sums,
 )
+from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.tree.algebra import hand_down, put_acceleration, share_out
 from bough.adaptive.tree.blocks import ZERO6, full_six, joint_terms, six
 from bough.adaptive.tree.front import DONE, get_pair, put_pair
