@@ -10,7 +10,7 @@ import pytest
 import naive
 from adaptive.linkages import random_linkage
 from bough import adaptive, zoo
-from bough.adaptive import QuasiStatics, barrier, dihedral, energy, harmonic, relative_joint
+from bough.adaptive import Dynamics, QuasiStatics, barrier, dihedral, energy, harmonic, relative_joint, rms_acceleration
 from bough.errors import CheckpointError, ModelError, NonFiniteError, ShapeError, UnknownNameError
 from bough.model import Passive
 
@@ -30,7 +30,7 @@ def sprung(seed, size=8):
     stiffness, rest, damping = rng.uniform(0.5, 5.0, nv), rng.normal(size=nv), rng.uniform(0.0, 2.0, nv)
     for joint in twin.model.joints:
         if joint.type == "spherical":
-            stiffness[joint.v], rest[joint.v] = stiffness[joint.v.start], 0.0
+            stiffness[joint.v] = stiffness[joint.v.start]
     twin.model = replace(twin.model, passive=Passive(damping, np.zeros(nv), stiffness, rest))
     return twin, rng
 
@@ -100,6 +100,34 @@ def test_potentials_that_are_set_equal_the_dense_solution(way):
     sim.step(h=1e-3)
     bare.step(h=1e-3)
     np.testing.assert_allclose(sim.configuration, bare.configuration, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"method": "full"}, {"method": "adaptive", "error": rms_acceleration(1e-6)}])
+@pytest.mark.parametrize(("integrator", "tol"), [("rk4", 1e-4), ("semi_implicit", 1e-2)])
+def test_potentials_act_in_motion(options, integrator, tol):
+    """Beside the dense solution, and by the energy that a motion keeps."""
+    twin = random_linkage(1, 6, ("revolute",))
+    sim, q = Dynamics(twin.model, integrator=integrator, **options), np.random.default_rng(0).uniform(-1, 1, 6)
+    sim.configuration = q
+    sim.step(1e-9)
+    set_all(sim, [])
+    world, slope = naive.Mechanism(twin.bodies, q, np.zeros(6), twin.gravity), np.zeros(6)
+    slope[:3] = terms(q)[0]
+    dense = np.linalg.solve(world.mass_matrix(), -world.inverse_dynamics(np.zeros(6)) - slope)
+    np.testing.assert_allclose(sim.accelerations(), dense, atol=1e-4 * np.abs(dense).max())
+    before = sim.energy
+    sim.run(200, 1e-4)
+    assert abs(sim.energy - before) < tol * sim.stats.kinetic_energy
+    assert abs(sim.configuration - q).max() > 1e-3
+
+
+def test_springs_pull_in_motion_as_they_do_at_rest():
+    twin, rng = sprung(4)
+    q, found = twin.model.random_configuration(rng), []
+    for sim in (QuasiStatics(twin.model, method="aba"), Dynamics(twin.model, method="full", integrator="rk4")):
+        sim.configuration = q
+        found.append(sim.accelerations())
+    np.testing.assert_allclose(*found, rtol=1e-9)
 
 
 def test_slopes_and_curvatures_are_derivatives_of_the_energy():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -177,7 +176,10 @@ class Potentials:
         self._damped = bool(self.damping.any())
         stiff = np.flatnonzero(model.stiffness[m.v_index])
         own = np.zeros((len(stiff), 4))
-        own[:, 0], own[:, 1] = model.stiffness[m.v_index[stiff]], model.rest[m.v_index[stiff]]
+        at, v = model.scalar_joints
+        single, self._zero = np.zeros(model.nv), np.array(model.rest_configuration)
+        single[v], self._zero[at] = 1.0, model.neutral[at]  # springs of other joints are turned from where they rest
+        own[:, 0], own[:, 1] = model.stiffness[m.v_index[stiff]], (single * model.rest)[m.v_index[stiff]]
         self._own = make_terms(stiff, HARMONIC, own)  # springs of the model
         self._set = make_terms(stiff[:0], HARMONIC, 0.0)  # what the user has set
         self._functions: dict[int, Function] = {}  # by number
@@ -206,7 +208,7 @@ class Potentials:
             self.functions.append(GivenTerms(function, at, terms.place[at], self._in_q(terms.dof[at])))
         return Springs(
             begin, end, terms.kind, terms.value, self.given, self._rotor, self.tau, self._armature,
-            np.array(self.model.neutral), self._x, self._h,
+            np.zeros(len(self.given)), self._zero, self._x, self._h,
         )  # fmt: skip
 
     def _in_q(self, dofs: IntArray) -> IntArray:
@@ -320,7 +322,7 @@ class Potentials:
 HARMONIC = 0  # stiffness, rest: k/2 (x - x0)^2
 COSINE = 1  # amplitude, multiplicity, phase: A (1 + cos(n x - phase))
 BARRIER = 2  # lower, upper, strength, gap: -strength log of the distances to both, parabolas within the gap
-GIVEN = 3  # slope, curvature, energy, x where a function found them
+GIVEN = 3  # slope, curvature, energy, x where a function returned them
 
 
 class Springs(NamedTuple):
@@ -334,16 +336,10 @@ class Springs(NamedTuple):
     rotor: FloatArray  # (n,) armature of the model, and damping times half the step's dt
     tau: FloatArray  # (n,) torques in all
     armature: FloatArray  # (n,) rotor + h V''
-    neutral: FloatArray  # (nq,)
-    x: FloatArray  # (nv,) where joints are: the tangent vector from neutral
-    h: FloatArray  # (1,) of a step
-
-
-@cache
-def no_springs() -> Springs:
-    """Of no joint."""
-    ints, none = np.zeros(0, np.int64), np.zeros(0)
-    return Springs(ints, ints, ints, np.zeros((0, 4)), none, none, none, none, none, none, none)
+    curve: FloatArray  # (n,) V''
+    zero: FloatArray  # (nq,) where coordinates are 0
+    x: FloatArray  # (nv,) where joints are: the tangent vector from there
+    h: FloatArray  # (1,) pseudo-time of a step; in motion the square of its time
 
 
 @loop_kernel
@@ -371,7 +367,9 @@ def term(p: Springs, t: int, x: Scalar) -> Vector:
         a = _barrier(p.value[t, 3], p.value[t, 2], x - p.value[t, 0])
         b = _barrier(p.value[t, 3], p.value[t, 2], p.value[t, 1] - x)
         return a[0] + b[0], a[1] - b[1], a[2] + b[2]
-    return p.value[t, 2], p.value[t, 0], p.value[t, 1]
+    # a function is known by its Taylor series where it was called last
+    k, d = p.value[t, 1], x - p.value[t, 3]
+    return p.value[t, 2] + d * (p.value[t, 0] + 0.5 * k * d), p.value[t, 0] + k * d, k
 
 
 @loop_kernel
@@ -379,7 +377,7 @@ def spring(m: Mechanism, p: Springs, q: Rows, i: int) -> None:
     """Torques and armatures of joint i, where there is a potential."""
     k0, k1 = m.dof[i], m.dof[i + 1]
     if k0 < k1 and p.begin[k0] < p.end[k1 - 1]:
-        difference_joint(m, i, p.neutral, q, p.x)
+        difference_joint(m, i, p.zero, q, p.x)
         for k in range(k0, k1):
             slope, curvature = 0.0, 0.0
             for t in range(p.begin[k], p.end[k]):
@@ -387,7 +385,8 @@ def spring(m: Mechanism, p: Springs, q: Rows, i: int) -> None:
                 slope += v[1]
                 curvature += v[2]
             p.tau[k] = p.given[k] - slope
-            p.armature[k] = p.rotor[k] + p.h[0] * max(curvature, 0.0)
+            p.curve[k] = max(curvature, 0.0)
+            p.armature[k] = p.rotor[k] + p.h[0] * p.curve[k]
 
 
 @loop_kernel
@@ -411,7 +410,7 @@ def spring_energy(m: Mechanism, p: Springs, q: Rows) -> Scalar:
     for i in range(len(m.parent)):
         k0, k1 = m.dof[i], m.dof[i + 1]
         if k0 < k1 and p.begin[k0] < p.end[k1 - 1]:
-            difference_joint(m, i, p.neutral, q, p.x)
+            difference_joint(m, i, p.zero, q, p.x)
             for k in range(k0, k1):
                 for t in range(p.begin[k], p.end[k]):
                     total += term(p, t, p.x[m.v_index[k]])[0]

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.potentials import Function, Potential
 from bough.adaptive.rest_solver import RestSolver, Selection, refine
 from bough.adaptive.rest_stepper import RestStepper
 from bough.adaptive.restraints import Restraints
@@ -133,15 +132,6 @@ class QuasiStatics(Simulation):
         self.selector = self.solver.selector
         self.stepper: RestStepper = RestStepper(self.solver, max_turn, refresh)
         self.solver.prepare(with_those_of(self.inputs.model, closures))
-
-    def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:
-        """Give joints potentials V(x), beside the springs of the model; those set before are replaced, by none perhaps.
-
-        A potential is made by `harmonic`, `dihedral` or `barrier`, or is a function (x, which) -> (V, V', V''),
-        (k,) each, of coordinates x (k,) of the joints in these places of those named; it is asked about joints that
-        moved, only. Joints have one coordinate, and are named or given by place in `joint_names`.
-        """
-        self.inputs.set_potential(joints, *potentials)
 
     # What follows
 

@@ -97,9 +97,9 @@ class RestSolver(Solver):
         self.error.check_at_rest(inputs.model.joints.bodies, self.culled)
 
     def _linkage(self) -> tuple[Mechanism, JointLaws]:
-        # springs and dampers are potentials here
+        # dampers are rotors here, as steps from rest have no rates
         i = self.inputs
-        return i.mechanism, make_laws(model_without(i.model, ("damping", "springs")), i.mechanism, i.shared.tau)
+        return i.mechanism, make_laws(model_without(i.model, ("damping",)), i.mechanism, i.shared.tau)
 
     def _make_region(self) -> BoundedRegion | None:
         self.whole = None
@@ -229,7 +229,6 @@ class RestSolver(Solver):
         """The tree, up to date with q, forces, torques, error and closures."""
         tree, loads, changes = self.assemble(), self.inputs.forces.loads(), self.changes
         self.engine.stop_torques = None
-        tree.springs = self.inputs.potentials.springs
         tree.refuse_massless(loads)
         closing = self.closures is not None and changes.closures
         if not changes.is_small:

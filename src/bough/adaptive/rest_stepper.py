@@ -337,8 +337,8 @@ class RestStepper(Stepper):
             energy = region.march(course, () if springs is None else springs.ties(region.linkage))
         else:
             loads, ties = solver.ready_engine(), () if springs is None else springs.ties(None)
-            solver.engine.stop_torques, potentials = None, solver.inputs.potentials
-            energy = solver.engine.march_from_rest(course, loads, potentials.springs, ties, solver.closing_rate)
+            solver.engine.stop_torques = None
+            energy = solver.engine.march_from_rest(course, loads, ties, solver.closing_rate)
             done = n - int(course.steps[0])
             if done:
                 solver.clock.time[0] += done * course.h[0]

@@ -28,6 +28,7 @@ from bough.adaptive.forces import Load, vector, wrench
 from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.lbfgs import Energy, Result
 from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.potentials import Function, Potential
 from bough.adaptive.restraints import Owner, Restraints, listed
 from bough.adaptive.stats import Forecast, Recorder
 from bough.dynamics import Dynamics as Functions
@@ -246,6 +247,17 @@ class Simulation:
         """Set the torque of one joint (d,), or with None those of all (nv,)."""
         self.inputs.set_torque(joint, value)
 
+    def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:
+        """Give joints potentials V(x), beside the springs of the model; those set before are replaced, by none perhaps.
+
+        A potential is made by `harmonic`, `dihedral` or `barrier`, or is a function (x, which) -> (V, V', V''),
+        (k,) each, of coordinates x (k,) of the joints in these places of those named; it is called for joints that
+        moved, only. Joints have one coordinate, and are named or given by place in `joint_names`.
+        """
+        self.inputs.set_potential(joints, *potentials)
+        self.solver.take_potentials()
+        self.stepper.restart(moved=False)
+
     def restraints(
         self,
         bodies: Iterable[str | int],
@@ -437,6 +449,7 @@ class Simulation:
         face: Any = type(self)
         other = face(self.inputs.model, measure, closures=self.closures, **options)
         other.inputs.restore(self.inputs.state())
+        other.solver.take_potentials()
         other.solver.motion.v[:] = self.solver.motion.v
         other.solver.set_step(self.solver.h)
         other.accelerations()
@@ -518,5 +531,6 @@ class Simulation:
         """What was set when a checkpoint was written; restraints are restraints again."""
         self.closures = tuple(Closure(*c) for c in state["closures"])
         self.inputs.restore(state["inputs"])
+        self.solver.take_potentials()
         for known in state["restraints"].values():
             Restraints.restored(self._owner(), known)

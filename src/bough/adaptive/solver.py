@@ -73,10 +73,17 @@ class Solver:
         self.closures = made
         i.forces.keep([] if made is None else made.bodies.tolist(), turning=self.moves)
         force = None if self.moves else i.shared.force
-        self.engine = Engine(self.mechanism, self.laws, self.motion, plan, integrator=self.integrator, force=force)
+        own = self.mechanism, self.laws, self.motion, i.potentials.springs, plan
+        self.engine = Engine(*own, integrator=self.integrator, force=force)
         self.region = self._make_region()
         self.changes.all()
         self.changes.given += 1
+
+    def take_potentials(self) -> None:
+        """Joints have other potentials."""
+        self.engine.take_springs(self.inputs.potentials.springs)
+        if self.tree is not None:
+            self.tree.springs = self.inputs.potentials.springs
 
     def assemble(self) -> TreeEngine:
         """The tree, made when it is first needed."""
@@ -135,7 +142,7 @@ class MotionSolver(Solver):
         self.selector.restart(on_tree=True, wait=0)
 
     def _linkage(self) -> tuple[Mechanism, JointLaws]:
-        # springs and dampers are laws here: the torques are those given, the armature is that of rotors
+        # dampers are laws here, and what potentials add is found at each step: the armature is that of rotors
         i = self.inputs
         m = i.model.mechanism._replace(gravity=i.mechanism.gravity)
         return m, make_laws(i.model, m, i.potentials.given)
@@ -167,6 +174,7 @@ class MotionSolver(Solver):
 
     def solve(self) -> FloatArray:
         """Joint accelerations (nv,) here and now; not a copy."""
+        self.inputs.potentials.evaluate()
         qdd, region, loads, linkage = self.motion.qdd, self.region, self.inputs.forces.loads(), None
         if self.is_exact or not region.ready(region.h, keep=False):
             self.engine.accelerate_unchanged(loads, INSTANT, 0.0)
@@ -195,6 +203,7 @@ class MotionSolver(Solver):
 
     def tally(self) -> FloatArray:
         """See `Engine.tally`; O(active joints) where joints are locked, but for the first time."""
+        self.inputs.potentials.evaluate()
         return self.region.tally() if self._tree_is_current() else self.engine.tally()
 
     def moving(self) -> BoolArray:

@@ -104,6 +104,9 @@ class MotionStepper(Stepper):
         if not self.is_checked:
             self._check_loops()
         lead, is_exact = 0.0 if solver.integrator == "rk4" else h, solver.is_exact
+        if solver.inputs.potentials.functions:
+            solver.inputs.potentials.evaluate()
+            most = 1
         if is_exact or not region.ready(lead, keep=self.load is not None):
             engine, loads, n = solver.engine, solver.inputs.forces.loads(), most
             if not is_exact:

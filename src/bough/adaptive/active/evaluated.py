@@ -37,7 +37,8 @@ from bough.adaptive.active.evaluation import Evaluation, MovingTree, joint_sums,
 from bough.adaptive.compiled import compiled
 from bough.adaptive.cost import BUILD_COST, EVALUATION_COST, EVERY, NO_LIMIT, most_open
 from bough.adaptive.engines.contracted import LoopForces
-from bough.adaptive.engines.engine import Engine, with_armature
+from bough.adaptive.engines.engine import Engine
+from bough.adaptive.potentials import Springs
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.front import DONE
@@ -78,6 +79,7 @@ class EvaluatedRegion(Region):
         self.is_limited = False  # whether a budget of clusters has made the last rule coarser
         self.begun = False  # whether there is a region for this configuration
         self.h = 0.0  # step for which springs and dampers are implicit in the evaluation
+        self._springs: Springs
         self.loads_chosen_for = np.zeros(0)  # loads and torques at the last choice, where there are stops
         self.urgent = False  # whether torques of locked joints have changed
         self._has_warned = False  # of an eps below the noise floor
@@ -185,7 +187,7 @@ class EvaluatedRegion(Region):
     @property
     def _is_implicit(self) -> bool:
         """Whether steps of another size make other equations."""
-        return bool(self.solver.laws.damping.any() or self.solver.laws.stiffness.any())
+        return self.solver.engine.is_implicit
 
     def renew(self) -> None:
         """Another error is allowed: the region is due, by its own rule."""
@@ -214,8 +216,8 @@ class EvaluatedRegion(Region):
         """Take the linkage as it is: joints that move are active, all others are rigid; or these nodes are. O(n)."""
         tree, y = self.tree, self.evaluation
         y.lead[0] = h
-        tree.mechanism = with_armature(self.solver.mechanism, self.solver.laws, h)
-        self._weigh()
+        self._springs, m = self.solver.engine.implicit(h).springs, self.solver.mechanism
+        tree.mechanism = m._replace(armature=self._springs.armature + self.solver.laws.weld_armature)
         if nodes is None:
             nodes = self._moving()
         y.active[:] = 0
@@ -241,7 +243,8 @@ class EvaluatedRegion(Region):
     def _attend(self, what: int, loads: Loads, rule: Rule = NO_RULE, touched: IntArray = NOTHING) -> float:
         """Have something done with the tree; see `attend`."""
         tree, solver = self.tree, self.solver
-        whole = tree.mechanism, tree.plan, tree.state, tree.front, loads, solver.laws, solver.motion, self.evaluation
+        own = loads, solver.laws, self._springs, solver.motion, self.evaluation
+        whole = tree.mechanism, tree.plan, tree.state, tree.front, *own
         return float(compiled(attend)(MovingTree(*whole), self.choice, rule, touched, what))
 
     # How it is chosen
@@ -320,7 +323,6 @@ class EvaluatedRegion(Region):
             others = (e.weld_armature != weld) | ((e.weld_armature == 0.0) & (e.stop_torque != torque))
             part, at = self.engine.laws, self.linkage.pieces.dofs
             part.stop_torque[:], part.weld_armature[:] = e.stop_torque[at], e.weld_armature[at]
-            self._weigh()
             joints = np.unique(np.searchsorted(self.solver.mechanism.dof, np.flatnonzero(others), "right") - 1)
             self.note(False, [], joints.tolist())
         if self.loop_forces is not None:
@@ -381,11 +383,6 @@ class EvaluatedRegion(Region):
         self.engine.accelerate_with_known_stops(self.linkage.loads, float(self.evaluation.lead[0]))
         self.lost = self._attend(LOST, loads)
         return True
-
-    def _weigh(self) -> None:
-        """Let evaluations know the armatures of implicit steps and of welded joints."""
-        e, h = self.solver.laws, float(self.evaluation.lead[0])
-        self.tree.mechanism.armature[:] = e.rotor + h * e.damping + h * h * e.stiffness + e.weld_armature
 
     def _change(self, loads: Loads, energy: float) -> None:
         """Make the chosen region the present one."""

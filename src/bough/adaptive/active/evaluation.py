@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.engines.sweeps import JointLaws, JointState
+from bough.adaptive.engines.sweeps import JointLaws, JointState, torque
+from bough.adaptive.potentials import Springs, spring
 from bough.adaptive.tree.algebra import WELDED, hand_down, matrices, put_acceleration
 from bough.adaptive.tree.blocks import ZERO6, joint_terms, put_six, six
 from bough.adaptive.tree.contract import Loads
@@ -55,7 +56,7 @@ from bough.adaptive.tree.rigid import (
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.coriolis import cross_force
 from bough.dynamics.newton_euler import centripetal, squares
-from bough.joints import Mechanism, difference_joint, freedom
+from bough.joints import Mechanism, freedom
 from bough.spatial import (
     add3,
     add6,
@@ -115,6 +116,7 @@ class MovingTree(NamedTuple):
     fr: Front  # whose opened nodes are the active ones
     loads: Loads
     e: JointLaws
+    p: Springs
     s: JointState
     y: Evaluation
 
@@ -143,21 +145,17 @@ def products(plan: Blueprint, y: Evaluation, code: int) -> Symmetric:
     return squares((v[0], v[1], v[2]))
 
 
-@kernel
+@loop_kernel
 def joint_pull(t: MovingTree, n: int) -> None:
-    """y.Q: torques, springs, dampers, and friction or stops as they were, of the joint of node n."""
+    """y.Q: torques of motors, potentials, dampers, and of friction or stops as before, at node n; its armature, too."""
     m, plan, e, s, y, b = t.m, t.plan, t.e, t.s, t.y, t.plan.body[n]
     if b < 0:
         return
     for i in range(plan.first[b], plan.last[b] + 1):
-        if e.sprung[i] == 1:
-            difference_joint(m, i, s.rest, s.q, s.stretch)
+        spring(m, t.p, s.q, i)
         for k in range(m.dof[i], m.dof[i + 1]):
-            j = m.v_index[k]
-            x = e.tau[k] + e.stop_torque[k] - e.damping[k] * s.v[j]
-            if e.sprung[i] == 1:
-                x -= e.stiffness[k] * (s.stretch[j] + y.lead[0] * s.v[j])
-            y.Q[k - plan.dof[b]] = x
+            y.Q[k - plan.dof[b]] = torque(e, t.p, k, s.v[m.v_index[k]], y.lead[0]) + e.stop_torque[k]
+            m.armature[k] = t.p.armature[k] + e.weld_armature[k]
 
 
 # Up
@@ -250,12 +248,12 @@ def close_node(t: MovingTree, n: int) -> None:
 def renew(t: MovingTree, n: int, anew: bool) -> None:
     """The record of a node: active, with its true velocities; closed, and with other matrices perhaps (`anew`)."""
     m, plan, st, active = t.m, t.plan, t.st, is_active(t.y, n)
+    joint_pull(t, n)
     if active or anew:
         matrices(m, plan, st, n)
     if active:
         join_inertia(m, plan, st, n)
         join_force(plan, st, n)
-        joint_pull(t, n)
         instant(t, n)
     else:
         close_node(t, n)

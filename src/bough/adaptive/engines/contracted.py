@@ -16,7 +16,6 @@ from bough.adaptive.engines.engine import Engine
 from bough.adaptive.engines.loops import Closing, LoopRows
 from bough.adaptive.engines.rest import Course, Ties
 from bough.adaptive.engines.sweeps import JointLaws, JointState, laws_of
-from bough.adaptive.potentials import Springs
 from bough.adaptive.tree.contract import Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.front import DONE
@@ -47,8 +46,6 @@ class ContractedLinkage:
         self.engine: Engine
         self.pieces: Pieces
         self.loads: Loads
-        self._springs: Springs
-        self._source: Springs | None = None  # of which they are a part
         self._from: Loads | None = None  # the loads that were contracted
         self.which: IntArray = np.zeros(0, np.int64)  # loops that are open on it; those within one piece stay closed
 
@@ -78,18 +75,22 @@ class ContractedLinkage:
         if loads is self._from and np.array_equal(body, self.pieces.body):
             self.reload(loads)
             return
-        self.pieces, small, primitives = make_pieces(m, plan, nodes, loads, (self.piece, self._opened))
+        self.pieces, small = make_pieces(m, plan, nodes, loads, (self.piece, self._opened))
         compiled(contract)(m, plan, tree.state, small, self.pieces)
-        laws = laws_of(self.laws, self.pieces.dofs, primitives)
+        dofs = self.pieces.dofs
+        laws = laws_of(self.laws, dofs)
         loops: LoopRows | None = None
         if self.closing is not None:
             loops, self.which = self.closing.contracted(small, self.pieces, loads)
         if self._integrator is None:
             laws.stops[0] = 0
-        self.engine = Engine(small, laws, self.state, loops, integrator=self._integrator)
+        s = self.tree.springs
+        parts = {name: getattr(s, name)[dofs] for name in ("begin", "end", "given", "rotor", "curve")}
+        own = {"tau": laws.tau, "armature": small.armature} if self._integrator is None else {"given": laws.tau}
+        self.engine = Engine(small, laws, self.state, s._replace(**parts | own), loops, integrator=self._integrator)
         if self.engine.has_stops:
             self.engine.work.stop_torque[:] = laws.stop_torque
-        self.loads, self._from, self._source = piece_loads(self.pieces.bearer, len(small.parent)), loads, None
+        self.loads, self._from = piece_loads(self.pieces.bearer, len(small.parent)), loads
         self.reload(loads)
 
     def reload(self, loads: Loads) -> None:
@@ -98,15 +99,8 @@ class ContractedLinkage:
             self.contract(loads)
             return
         s, dofs = self.tree.springs, self.pieces.dofs
-        if self._integrator is not None:
-            np.take(self.laws.tau, dofs, out=self.engine.laws.tau)
-        else:
-            if self._source is not s:
-                parts = {name: getattr(s, name)[dofs] for name in ("begin", "end", "given", "rotor")}
-                own = {"tau": self.engine.laws.tau, "armature": self.mechanism.armature}
-                self._springs, self._source = s._replace(**parts, **own), s
-            for name in ("given", "rotor", "tau", "armature"):
-                np.take(getattr(s, name), dofs, out=getattr(self._springs, name))
+        for name in ("given", "rotor", "tau", "armature") if self._integrator is None else ("given",):
+            np.take(getattr(s, name), dofs, out=getattr(self.engine.springs, name))
         if len(loads.body):
             compiled(load_pieces)(loads, self.pieces, self.loads)
 
@@ -132,7 +126,7 @@ class ContractedLinkage:
     def march(self, course: Course, ties: Ties | tuple[()], rate: float) -> float:
         """Take steps; see `rest_march`. Returns the energy of ties."""
         of = self._from, self.pieces
-        energy = self.engine.march_from_rest(course, self.loads, self._springs, ties, rate, of)
+        energy = self.engine.march_from_rest(course, self.loads, ties, rate, of)
         self._write_back()
         return energy
 
@@ -140,7 +134,7 @@ class ContractedLinkage:
         """Torques and armatures of the opened joints, which potentials have changed."""
         s, dofs = self.tree.springs, self.pieces.dofs
         if len(s.kind):
-            s.tau[dofs], s.armature[dofs] = self._springs.tau, self._springs.armature
+            s.tau[dofs], s.armature[dofs] = self.engine.springs.tau, self.engine.springs.armature
 
 
 # Forces of loops of a linkage in motion, as bound evaluations know them.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,12 +43,20 @@ from bough.adaptive.engines.sweeps import (
     transmit,
     world_poses,
 )
-from bough.adaptive.potentials import Springs, no_springs
+from bough.adaptive.potentials import Springs
 from bough.adaptive.tree.contract import Loads, no_forces
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
 
 LONG = 1e9  # s: a step in which velocities are projected and gaps of loops stay
+
+
+class Implicit(NamedTuple):
+    """A mechanism whose armature potentials and dampers add to, in a step of some size."""
+
+    m: Mechanism
+    still: Mechanism  # without gravity
+    springs: Springs
 
 
 class Engine:
@@ -63,6 +71,7 @@ class Engine:
         mechanism: Mechanism,
         laws: JointLaws,
         state: JointState,
+        springs: Springs,
         loops: LoopRows | None = None,
         *,
         integrator: str | None = "semi_implicit",
@@ -82,8 +91,8 @@ class Engine:
         self._left = np.zeros(1, np.int64)
         self._share = np.zeros(2)
         self.fresh = self.has_stops  # whether what friction and stops do is not known from a step before
-        self._is_implicit = bool(laws.damping.any() or laws.stiffness.any())
-        self._steps: tuple[float, Mechanism, Mechanism] | None = None  # size, and the mechanism with it
+        self.springs = springs  # potentials of joints
+        self._steps: tuple[float, Implicit] | None = None  # size, and what is implicit in it
         self.stop_torques: FloatArray | None = None  # (n,) of friction and limits, where they act at rest
 
     @cached_property
@@ -143,7 +152,7 @@ class Engine:
         self._course.begin(h, math.inf, 1, 0, 1, 0)
         made = rate is None, h > 0.0, None if h else self.stop_torques
         if self._solve[1:3] != made[:2] or self._solve[3] is not made[2]:
-            linkage = self._at_rest(loads, rate, h, no_springs(), (), loads, no_pieces(), no_trial())
+            linkage = self._at_rest(loads, rate, h, (), loads, no_pieces(), no_trial())
             self._solve = prepared(rest_march, linkage, self._course), *made
         self._put_share(rate, h)
         self._solve[0]()
@@ -166,34 +175,29 @@ class Engine:
         k = np.flatnonzero(np.isfinite(e.lower) | np.isfinite(e.upper))
         return e.place[k], e.lower[k], e.upper[k]
 
-    def _at_rest(self, loads: Loads, rate: float | None, h: float, springs: Springs, *others: Any) -> RestLinkage:
+    def _at_rest(self, loads: Loads, rate: float | None, h: float, *others: Any) -> RestLinkage:
         """All that kernels work on; with h friction and limits of a step of that size, else their torques if there are
         any. The others are ties, the loads that they write, pieces and room to take a step back."""
         tau = self.laws.tau if self.stop_torques is None or h else self.laws.tau + self.stop_torques
         closes, stops = rate is not None and self.has_loops, h > 0.0 and self.has_stops
         laws: Any = (self.laws, self._still) if stops else ((), ())
         own = self.mechanism, self.state, tau, loads, self.work
-        return RestLinkage(*own, springs, self.loops if closes or stops else (), self._share, *laws, *others)
+        return RestLinkage(*own, self.springs, self.loops if closes or stops else (), self._share, *laws, *others)
 
     def _put_share(self, rate: float | None, h: float) -> None:
         """Let loops close at this rate."""
         self._share[0], self._share[1] = (0.0, 0.0) if rate is None else (rate * h, rate)
 
-    def march_from_rest(
-        self, course: Course, loads: Loads, springs: Springs, ties: Any, rate: float, of: Any = None
-    ) -> float:
+    def march_from_rest(self, course: Course, loads: Loads, ties: Any, rate: float, of: Any = None) -> float:
         """Take steps; see `rest_march`. Returns the energy of ties. `of` are the loads and pieces of a contraction."""
         given, pieces = of or (loads, no_pieces())
         if loads is not self._loaded:
             self.load(loads)
         march, h = self._march, float(course.h[0])
-        if not march or not (
-            march[1] is course and march[2] is springs and march[3] is ties and march[4] is given and march[5] is pieces
-        ):
+        if not march or not (march[1] is course and march[2] is ties and march[3] is given and march[4] is pieces):
             trial = make_trial(self.mechanism, len(self.state.q), len(self.state.qdd))
-            linkage = self._at_rest(loads, rate, h, springs, ties, given, pieces, trial)
-            march = prepared(rest_march, linkage, course), course, springs, ties, given, pieces
-            self._march = march
+            linkage = self._at_rest(loads, rate, h, ties, given, pieces, trial)
+            self._march = march = prepared(rest_march, linkage, course), course, ties, given, pieces
         self._put_share(rate, h)
         return float(march[0]())
 
@@ -232,16 +236,29 @@ class Engine:
 
     # In motion
 
-    def implicit(self, h: float) -> tuple[Mechanism, Mechanism]:
-        """The mechanism with the armature of springs and dampers in a step of h, and that without gravity."""
+    @property
+    def is_implicit(self) -> bool:
+        """Whether steps of another size make other equations."""
+        return bool(self.laws.damping.any() or len(self.springs.kind))
+
+    def implicit(self, h: float) -> Implicit:
+        """The mechanism with the armature of potentials and dampers in a step of h, and without gravity."""
         if self._steps is None or self._steps[0] != h:
-            m = with_armature(self.mechanism, self.laws, h) if self._is_implicit else self.mechanism
-            self._steps = h, m, m._replace(gravity=np.zeros(3))
-        return self._steps[1:]
+            rotor = self.laws.rotor + h * self.laws.damping
+            own = {"tau": np.zeros_like(rotor), "curve": np.zeros_like(rotor), "h": np.array([h * h])}
+            p = self.springs._replace(rotor=rotor, armature=rotor.copy(), **own)
+            m = self.mechanism._replace(armature=p.armature)
+            self._steps = h, Implicit(m, m._replace(gravity=np.zeros(3)), p)
+        return self._steps[1]
+
+    def take_springs(self, springs: Springs) -> None:
+        """Other potentials act from now on."""
+        self.springs, self._steps, self._march, self._solve = springs, None, (), ()
 
     def _in_motion(self, loads: Loads, h: float) -> LinkageArrays:
         """All that kernels work on, springs and dampers implicit in a step of h."""
-        return LinkageArrays(*self.implicit(h), self.state, self.laws, loads, self.work, self.loops)
+        m, still, p = self.implicit(h)
+        return LinkageArrays(m, still, self.state, self.laws, p, loads, self.work, self.loops)
 
     def march(self, loads: Loads, h: float, steps: int) -> int:
         """Take steps; returns how many are left before one that diverges."""
@@ -299,13 +316,14 @@ class Engine:
 
     def accelerate_with_known_stops(self, loads: Loads, h: float) -> None:
         """Accelerations in a step of h with friction and stops as they were lately, and loops as `loads` say."""
-        e, m = self.laws, self.implicit(h)[0]
+        e, (m, _, p) = self.laws, self.implicit(h)
         if self.has_stops:
             e = e._replace(tau=e.tau + e.stop_torque, stops=np.zeros(1, np.int8))
-            m = m._replace(armature=m.armature + e.weld_armature)
+            p = p._replace(given=e.tau, rotor=p.rotor + e.weld_armature, armature=p.armature + e.weld_armature)
+            m = m._replace(armature=p.armature)
         self.load(loads)
         self._left[0] = 0
-        self._accelerations(LinkageArrays(m, m, self.state, e, loads, self.work, ()), h, h)()
+        self._accelerations(LinkageArrays(m, m, self.state, e, p, loads, self.work, ()), h, h)()
 
     def publish_stops(self) -> None:
         """Let bound evaluations know what friction and stops do in the solution found last."""
@@ -325,7 +343,7 @@ class Engine:
     def tally(self) -> FloatArray:
         """(9,) kinetic, gravity's and springs' energy, and momentum [linear, angular] about the world's origin."""
         out = np.zeros(9)
-        compiled(tally)(self.mechanism, self.state, self.laws, self.work, out)
+        compiled(tally)(self.mechanism, self.state, self.laws, self.springs, self.work, out)
         return out
 
     def transmitted(self, loads: Loads) -> FloatArray:
@@ -339,7 +357,7 @@ class Engine:
         """Let the bodies have the momenta in `work.momentum`, and the rotors these (n,)."""
         s, w = self.state, self.work
         w.u[:] = rotors
-        compiled(from_momenta)(self.implicit(0.0)[1], s, w)
+        compiled(from_momenta)(self.implicit(0.0).still, s, w)
         at = self.mechanism.v_index
         s.v[at] = s.qdd[at]
         self.close_rates()
@@ -349,8 +367,3 @@ class Engine:
         if self.has_loops:
             e = self.laws._replace(stops=np.zeros(1, np.int8))
             compiled(apply_impulses)(self._in_motion(no_forces(0), 0.0)._replace(e=e), LONG, 1.0)
-
-
-def with_armature(m: Mechanism, e: JointLaws, h: float) -> Mechanism:
-    """m with what implicit springs and dampers add to its rotors in a step of h."""
-    return m._replace(armature=e.rotor + h * e.damping + h * h * e.stiffness)

@@ -168,7 +168,7 @@ def newton_place(m: Mechanism, q: Rows, loads: Loads, p: Springs, w: NewtonWork)
     world_poses(m, q, w.X, w.pose)
     for i in range(len(m.parent)):
         _load(m, loads, w, i)
-        difference_joint(m, i, p.neutral, q, p.x)
+        difference_joint(m, i, p.zero, q, p.x)
         for k in range(m.dof[i], m.dof[i + 1]):
             x = p.x[m.v_index[k]]
             w.slope[k], w.curve[k] = -p.given[k], 0.0

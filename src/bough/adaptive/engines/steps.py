@@ -42,7 +42,7 @@ FASTEST = 1e8
 def rk4_part(x: LinkageArrays, h: float, stage: int) -> None:
     """One stage of a step of fourth order, under forces that may be set before each."""
     m, s = x.m, x.s
-    stages = Stages(s.q0, s.v0, s.q, s.v, s.qdd, s.u, s.stretch, s.move, s.gain)
+    stages = Stages(s.q0, s.v0, s.q, s.v, s.qdd, s.u, s.response, s.move, s.gain)
     if stage == 0:
         move_joints(m, s.q, s.v, 0.0, s.q0)
         for k in range(len(m.axis)):
@@ -51,7 +51,7 @@ def rk4_part(x: LinkageArrays, h: float, stage: int) -> None:
     if len(x.lp) > 0:  # noqa: SIM102  (decided while compiling)
         if len(x.lp.loop) > 0:
             bend(x)
-    solve(m, s, x.e, x.loads, x.w, 0.0)
+    solve(m, s, x.e, x.p, x.loads, x.w, 0.0)
     if len(x.lp) > 0:  # noqa: SIM102  (decided while compiling)
         if len(x.lp.loop) > 0:
             hold_loops(x)
@@ -72,7 +72,7 @@ def too_fast(m: Mechanism, s: JointState, h: float) -> int:
 def euler(x: LinkageArrays, h: float) -> int:
     """One semi-implicit step, unless it diverges; m has the armature of implicit springs and dampers."""
     m, s = x.m, x.s
-    solve(m, s, x.e, x.loads, x.w, h)
+    solve(m, s, x.e, x.p, x.loads, x.w, h)
     wrong = too_fast(m, s, h)
     if wrong >= 0:
         return wrong
@@ -131,7 +131,7 @@ def momentum_step(x: LinkageArrays, h: float) -> int:
         j = m.v_index[k]
         s.v0[j], w.rate[k] = s.v[j], 0.0
     # springs pull as they are stretched now; what they and dampers do to the new rates is an armature
-    effort(m, s, e, w, 0.0)
+    effort(m, s, e, x.p, w, 0.0)
     for k in range(len(m.axis)):
         w.u[k] = h * w.u[k] + e.rotor[k] * s.v0[m.v_index[k]]
     for i in range(len(m.parent)):

@@ -54,7 +54,7 @@ from bough.types import Motion, Rows, Scalar, Workspace
 
 @loop_kernel
 def respond(m: Mechanism, s: JointState, w: SweepWork, lp: LoopRows) -> None:
-    """s.stretch: what torques w.tau and the forces of loops, w.loop, do to a linkage at rest. m has no gravity."""
+    """s.response: what torques w.tau and the forces of loops, w.loop, do to a linkage at rest. m has no gravity."""
     for i in range(len(m.parent)):
         put21(w.IA, i, articulated(get10(m.inertia, i), 0.0))
         put6(w.pA, i, ZERO6)
@@ -63,7 +63,7 @@ def respond(m: Mechanism, s: JointState, w: SweepWork, lp: LoopRows) -> None:
             if lp.body[c, side] >= 0:
                 put6(w.loop, lp.body[c, side], ZERO6)
     inward(m, w.tau, w, lp)
-    outward_accelerations(m, w.loop, s.stretch, w, lp)
+    outward_accelerations(m, w.loop, s.response, w, lp)
 
 
 @kernel
@@ -111,7 +111,7 @@ def hold_loops(x: LinkageArrays) -> None:
         x.w.tau[k] = 0.0
     respond(x.still, s, x.w, x.lp)
     for k in range(len(m.axis)):
-        s.qdd[m.v_index[k]] += s.stretch[m.v_index[k]]
+        s.qdd[m.v_index[k]] += s.response[m.v_index[k]]
 
 
 @loop_kernel
@@ -201,7 +201,7 @@ def correct_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: fl
     """
     wrong, left, slack = 0, 0, SLACK if how == SINGLY else 0.0
     for k in range(len(m.axis)):
-        v, t = w.rate[k] + h * s.stretch[m.v_index[k]], w.hold[k]
+        v, t = w.rate[k] + h * s.response[m.v_index[k]], w.hold[k]
         w.stop_torque[k] = _stop_torque(w.mode[k], e.friction[k], t)
         to, rate = _next_mode(s, e, w, h, k, v, t, slack)
         if to == w.mode[k]:
@@ -252,7 +252,7 @@ def _next_mode(
 
 @loop_kernel
 def find_modes(x: LinkageArrays, h: float) -> None:
-    """s.stretch: accelerations by which rates w.rate, after a step of h, obey loops, friction and limits.
+    """s.response: accelerations by which rates w.rate, after a step of h, obey loops, friction and limits.
 
     lp.given is what opens loops without.
     """
@@ -292,8 +292,8 @@ def apply_impulses(x: LinkageArrays, h: float, share: float) -> None:
     find_modes(x, h)
     for k in range(len(still.axis)):
         j = still.v_index[k]
-        s.qdd[j] += s.stretch[j]
-        s.v[j] += h * s.stretch[j]
+        s.qdd[j] += s.response[j]
+        s.v[j] += h * s.response[j]
         if e.stops[0] == 1 and w.mode[k] >= STUCK:
             s.v[j] = w.mode_rate[k]
 
@@ -304,25 +304,25 @@ def accelerations_now(x: LinkageArrays, lead: float, h: float) -> None:
     implicit in one of `lead`."""
     m, s, w, lp, g = x.m, x.s, x.w, x.lp, x.m.gravity
     if len(lp) == 0:
-        solve(m, s, x.e, x.loads, w, lead)
+        solve(m, s, x.e, x.p, x.loads, w, lead)
         return
     if len(lp.loop) > 0:
         bend(x)
-    solve(m, s, x.e, x.loads, w, lead)
+    solve(m, s, x.e, x.p, x.loads, w, lead)
     lp.rate[0] = 0.0
     add_rates(lp, w, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]), 1.0)
     for k in range(len(m.axis)):
         w.rate[k] += h * s.qdd[m.v_index[k]]
     find_modes(x, h)
     for k in range(len(m.axis)):
-        s.qdd[m.v_index[k]] += s.stretch[m.v_index[k]]
+        s.qdd[m.v_index[k]] += s.response[m.v_index[k]]
 
 
 @loop_kernel
 def accelerations_from_rest(x: Workspace, h: Scalar, share: Scalar) -> None:
     """s.qdd of a semi-implicit step of h from rest with the impulses of loops, friction and limits; s.v stays 0."""
     m, s = x.m, x.s
-    solve(m, s, x.e, x.loads, x.w, 0.0)
+    solve(m, s, x.e, x.p, x.loads, x.w, 0.0)
     for k in range(len(m.axis)):
         s.v[m.v_index[k]] = h * s.qdd[m.v_index[k]]
     apply_impulses(x, h, share)

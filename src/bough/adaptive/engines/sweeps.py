@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.engines.loops import add_row_forces, add_rows, begin_rows, close_loops, closing_forces, hand_rows
+from bough.adaptive.potentials import Springs, spring, spring_energy
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, load_body
 from bough.adaptive.tree.layout import ZERO3, compose, get_pose, primitive_pose, put_pose
@@ -26,7 +27,6 @@ from bough.joints import (
     along,
     articulated_freedom,
     by_freedom,
-    difference_joint,
     force_to_parent,
     freedom,
     integrate_joint,
@@ -248,19 +248,24 @@ def joint_energies(m: Mechanism, qdd: Rows, X: Rows, Ic: Rows, out: Rows) -> Non
 # With velocities
 
 
-@kernel
-def effort(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, lead: float) -> None:
-    """w.u: torques, springs as they will be stretched after `lead`, dampers, and friction and stops as before."""
+@inlined
+@loop_kernel
+def torque(e: JointLaws, p: Springs, k: int, rate: Scalar, lead: float) -> Scalar:
+    """Of degree of freedom k: a motor's, of potentials as they will be after `lead` at this rate, and of a damper."""
+    if p.begin[k] < p.end[k]:
+        return p.tau[k] - (e.damping[k] + lead * p.curve[k]) * rate
+    return e.tau[k] - e.damping[k] * rate
+
+
+@loop_kernel
+def effort(m: Mechanism, s: JointState, e: JointLaws, p: Springs, w: SweepWork, lead: float) -> None:
+    """w.u: torques of motors, potentials and dampers, and those of friction and stops as before."""
     for i in range(len(m.parent)):
-        if e.sprung[i] == 1:
-            difference_joint(m, i, s.rest, s.q, s.stretch)
+        spring(m, p, s.q, i)
         for k in range(m.dof[i], m.dof[i + 1]):
-            x = w.rate[k]
-            w.u[k] = e.tau[k] - e.damping[k] * x
+            w.u[k] = torque(e, p, k, w.rate[k], lead)
             if e.stops[0] == 1:
                 w.u[k] += w.stop_torque[k]
-            if e.sprung[i] == 1:
-                w.u[k] -= e.stiffness[k] * (s.stretch[m.v_index[k]] + lead * x)
 
 
 @kernel
@@ -277,11 +282,11 @@ def accelerations(m: Mechanism, s: JointState, force: Rows, w: SweepWork) -> Non
 
 @inlined
 @loop_kernel
-def solve(m: Mechanism, s: JointState, e: JointLaws, loads: Loads, w: SweepWork, lead: float) -> None:
-    """Joint accelerations; with `lead` those of an implicit step of springs and dampers, whose armature m then has."""
+def solve(m: Mechanism, s: JointState, e: JointLaws, p: Springs, loads: Loads, w: SweepWork, lead: float) -> None:
+    """Joint accelerations; with `lead` those of a step in which potentials and dampers are implicit."""
     by_freedom(m, s.v, w.rate)
     outward(m, s.q, loads, w)
-    effort(m, s, e, w, lead)
+    effort(m, s, e, p, w, lead)
     accelerations(m, s, w.force, w)
 
 
@@ -318,21 +323,18 @@ def kinetic_energy(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork) -> S
 
 
 @loop_kernel
-def tally(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, out: Rows) -> None:
-    """out (9,): kinetic, gravity's and springs' energy, then momentum [linear, angular] about the world's origin."""
+def tally(m: Mechanism, s: JointState, e: JointLaws, p: Springs, w: SweepWork, out: Rows) -> None:
+    """out (9,): kinetic, gravity's and potentials' energy, then momentum [linear, angular] about the world's origin."""
     out[0] = kinetic_energy(m, s, e, w)
+    out[2] = spring_energy(m, p, s.q)
     world_poses(m, s.q, w.X, w.P)
     g = m.gravity
     for i in range(len(m.parent)):
         I = get10(m.inertia, i)
-        R, p = get_pose(w.P, i)
+        R, at = get_pose(w.P, i)
         h = rotate(R, (I[6], I[7], I[8]))
         for j in range(3):
-            out[1] -= g[j] * (I[9] * p[j] + h[j])
-        if e.sprung[i] == 1:
-            difference_joint(m, i, s.rest, s.q, s.stretch)
-            for k in range(m.dof[i], m.dof[i + 1]):
-                out[2] += 0.5 * e.stiffness[k] * s.stretch[m.v_index[k]] ** 2
+            out[1] -= g[j] * (I[9] * at[j] + h[j])
         put6(w.pA, i, rigid_times(I, get6(w.a, i)))
     for i in range(len(m.parent) - 1, -1, -1):
         f, above = force_to_parent(m, w.X, i, get6(w.pA, i)), m.parent[i]
@@ -375,8 +377,7 @@ class JointState(NamedTuple):
     q: Rows  # (nq,)
     v: Rows  # (nv,)
     qdd: Rows  # (nv,) accelerations of the last solution
-    rest: Rows  # (nq,) where springs are slack
-    stretch: Rows  # (nv,) how far springs are stretched, where there are any
+    response: Rows  # (nv,) accelerations by loops, friction and limits
     q0: Rows  # (nq,) beginning of a step of several stages
     v0: Rows  # (nv,)
     u: Rows  # (nv,) tangent vector from q0
@@ -385,13 +386,11 @@ class JointState(NamedTuple):
 
 
 class JointLaws(NamedTuple):
-    """What joints do by themselves, by degree of freedom of a mechanism; `sprung` by primitive."""
+    """What joints do by themselves, by degree of freedom of a mechanism; springs are potentials."""
 
     tau: Rows  # (n,) applied torques
     damping: Rows  # (n,)
-    stiffness: Rows  # (n,)
     rotor: Rows  # (n,) armature without what an implicit step adds to it
-    sprung: Rows  # (N,) 1 where a primitive has springs
     friction: Rows  # (n,)
     lower: Rows  # (n,) limits of the coordinate, infinite where there is none
     upper: Rows  # (n,)
@@ -441,6 +440,7 @@ class LinkageArrays(NamedTuple):
     still: Mechanism  # the same without gravity
     s: JointState
     e: JointLaws
+    p: Springs
     loads: Loads
     w: SweepWork
     lp: Any  # `LoopRows`, or () where there are no loops, friction and limits: the compiler leaves out what they need
@@ -449,8 +449,7 @@ class LinkageArrays(NamedTuple):
 def make_joint_state(model: Model, q: FloatArray, qdd: FloatArray) -> JointState:
     """A linkage at rest, around arrays that others share."""
     nv = model.nv
-    rest = np.array(model.rest_configuration)
-    return JointState(q, np.zeros(nv), qdd, rest, np.zeros(nv), np.zeros(model.nq), *(np.zeros(nv) for _ in range(4)))
+    return JointState(q, np.zeros(nv), qdd, np.zeros(nv), np.zeros(model.nq), *(np.zeros(nv) for _ in range(4)))
 
 
 AT_REST = {"X": 12, "E": 9, "pA": 6, "IA": 21, "a": 6}  # numbers by body
@@ -478,12 +477,8 @@ def make_work(bodies: int, dofs: int, moves: bool, loops: bool, force: FloatArra
 def make_laws(model: Model, m: Mechanism, tau: FloatArray) -> JointLaws:
     """The joints of a model, in the order of its mechanism."""
     v = m.v_index
-    damping, stiffness, friction = model.damping[v], model.stiffness[v], model.friction[v]
     lower, upper, place = _limits(model, m)
-    body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
-    sprung = np.zeros(len(m.parent), np.int8)
-    sprung[body[stiffness != 0.0]] = 1
-    given = (damping, stiffness, np.array(m.armature), sprung, friction, lower, upper, place)
+    given = (model.damping[v], np.array(m.armature), model.friction[v], lower, upper, place)
     stops = np.zeros(len(v)), np.zeros(len(v))
     return with_stops(JointLaws._make([tau, *map(np.ascontiguousarray, given), *stops, np.zeros(1, np.int8)]))
 
@@ -504,7 +499,6 @@ def _limits(model: Model, m: Mechanism) -> tuple[FloatArray, FloatArray, IntArra
     return lower, upper, np.where(single, m.q_index[body], -1).astype(np.int64)
 
 
-def laws_of(laws: JointLaws, dofs: IntArray, primitives: IntArray) -> JointLaws:
-    """Those of some degrees of freedom, of some primitives."""
-    part = {name: getattr(laws, name).take(dofs) for name in JointLaws._fields if name not in ("sprung", "stops")}
-    return with_stops(laws._replace(**part, sprung=laws.sprung.take(primitives)))
+def laws_of(laws: JointLaws, dofs: IntArray) -> JointLaws:
+    """Those of some degrees of freedom."""
+    return with_stops(JointLaws._make([*(x.take(dofs) for x in laws[:-1]), laws.stops]))

@@ -195,10 +195,8 @@ def _ranges(start: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
     return np.repeat(start - end + count, count) + np.arange(end[-1] if len(end) else 0), end
 
 
-def make_pieces(
-    m: Mechanism, plan: Blueprint, done: IntArray, loads: Loads, room: Any
-) -> tuple[Pieces, Mechanism, IntArray]:
-    """The contracted tree of these opened nodes, its joints in a row and without inertia, and their primitives.
+def make_pieces(m: Mechanism, plan: Blueprint, done: IntArray, loads: Loads, room: Any) -> tuple[Pieces, Mechanism]:
+    """The contracted tree of these opened nodes, its joints in a row and without inertia.
 
     `room` is the scratch `piece` and `opened`.
     """
@@ -220,7 +218,7 @@ def make_pieces(
     )
     loaded = plan.host[loads.body].astype(np.int64)
     rest = loaded, np.zeros(l, np.int64), np.zeros((l, 12)), np.empty((P, 12))
-    return Pieces._make([node, body, end - count, end - 1, dofs, *room, *rest]), c, primitives
+    return Pieces._make([node, body, end - count, end - 1, dofs, *room, *rest]), c
 
 
 def piece_loads(bearer: IntArray, primitives: int) -> Loads:
