@@ -9,7 +9,7 @@ import pytest
 
 from adaptive.linkages import random_forces, relative
 from adaptive.tree.test_front import MEASURES, error_of, joint_norms
-from adaptive.trials import case, loaded
+from adaptive.trials import case, loaded, with_loops
 from bough import adaptive
 from bough.adaptive import Closure, QuasiStatics, absolute_linkage, closure, relative_joint
 from bough.adaptive.closure import FREED
@@ -325,3 +325,13 @@ def test_a_loop_that_no_joint_moves_changes_nothing():
     for kind, method in ((adaptive.Dynamics, "full"), (adaptive.QuasiStatics, "aba")):
         looped, tree = (loaded(kind(model, None, method, closures=c), q, loads) for c in (closures, []))
         np.testing.assert_allclose(looped.accelerations(), tree.accelerations(), rtol=1e-7)
+
+
+def test_a_loop_within_a_rigid_cluster_stays_closed():
+    model, closures = with_loops(chain(12), chain(12).neutral, np.random.default_rng(0), 1)
+    sim = QuasiStatics(model, relative_joint(0.9), "adaptive", closures=closures, culled="rigid", without=["springs"])
+    sim.set_torque(model.joint_names[0], [1.0])
+    sim.gravity = np.zeros(3)
+    sim.run(3, h=1e-4)
+    assert 0 < sim.stats.active < len(model.joints)
+    assert sim.opening() < 1e-9

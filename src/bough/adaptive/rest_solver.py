@@ -373,12 +373,11 @@ class RestSolver(Solver):
 
     def last_gap(self) -> float:
         """How far the loops were open when the last solution was found, m or rad."""
-        region = self.region
-        if self.cost.method == "aba" and self.closures is not None:
-            return float(np.abs(self.engine.loops.gap).max(initial=0.0))
-        if region is not None and self.closures is not None and not self.is_exact:
-            return float(np.abs(region.linkage.engine.loops.gap).max(initial=0.0))
-        return self.opening()
+        own = self.cost.method == "aba"
+        if not own and (self.region is None or self.is_exact):
+            return self.opening()
+        engine = self.engine if own else self.region.linkage.engine  # type: ignore[union-attr]
+        return float(np.abs(engine.loops.gap).max(initial=0.0)) if engine.has_loops else 0.0
 
     # Checkpoints
 
