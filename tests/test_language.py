@@ -67,7 +67,7 @@ PHRASES = {
     r"strangers?": "untrusted",
     r"what is there|a word to": "say which",
 }
-OTHERS = ("adaptive", "molecules")  # whose comments still have some
+OTHERS = ("molecules",)  # whose comments still have some
 REWRITTEN = sorted(set(bough._PACKAGES) - {*OTHERS, "arguments", "errors", "types"} | {"app", "bridges"})
 
 

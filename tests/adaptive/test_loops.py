@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adaptive.linkages import random_forces, relative
-from adaptive.tree.test_front import MEASURES, error_of, joint_norms
+from adaptive.tree.test_bounded_pass import MEASURES, error_of, joint_norms
 from adaptive.trials import case, loaded, with_loops
 from bough import adaptive
 from bough.adaptive import Closure, QuasiStatics, absolute_linkage, closure, relative_joint

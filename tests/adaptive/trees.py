@@ -8,7 +8,7 @@ from adaptive.linkages import TYPES, random_linkage
 from bough.adaptive.tree.algebra import full
 from bough.adaptive.tree.assembly import make_metric
 from bough.adaptive.tree.blocks import full_six, symmetric_six
-from bough.adaptive.tree.layout import RIGID, TOTAL, make_blueprint, make_keeps, make_shared, make_state
+from bough.adaptive.tree.layout import RIGID, TOTAL, make_keeps, make_layout, make_shared, make_state
 from bough.adaptive.tree.passes import place_all
 from bough.dynamics.newton_euler import gyroscopic_force, squares
 from bough.joints import freedom
@@ -41,7 +41,7 @@ class PlainTree:
         self.rng = rng = np.random.default_rng(seed)
         self.twin = random_linkage(seed, size, types, forest=False)
         model = self.model = self.twin.model
-        self.m, (self.plan, link) = model.mechanism, make_blueprint(model)
+        self.m, (self.plan, link) = model.mechanism, make_layout(model)
         assert (self.plan.copies == 1).all()
         shared = make_shared(model)
         shared.q[:], shared.tau[:] = model.random_configuration(rng), rng.normal(size=len(shared.tau))

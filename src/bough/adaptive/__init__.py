@@ -1,7 +1,7 @@
 """Error-bounded adaptive quasi-statics of huge linkages (Redon & Lin 2005), and their motion with velocities.
 
 Belongs here: simulations, what a user sets on them and asks of them, error measures, closures, recordings and
-checkpoints; in rooms of their own the assembly trees, the algebra of a node, the passes and the engines. Does not
+checkpoints; in packages of their own the assembly trees, the algebra of a node, the passes and the engines. Does not
 belong here: contacts and batches of small robots (`simulate`, `dynamics`).
 """
 

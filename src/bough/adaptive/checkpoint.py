@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.tree.layout import Blueprint
-from bough.adaptive.tree.shapes import GivenPairs, NearBodies, rows_of
+from bough.adaptive.tree.layout import Layout
+from bough.adaptive.tree.shapes import NearBodies, NestedPairs, rows_of
 from bough.errors import CheckpointError
 from bough.model import Model
 from bough.record import replacing
 
-VERSION = 6
+VERSION = 7
 DIGEST = 64  # characters
 KINDS = {"QuasiStatics": "quasi-statics", "Dynamics": "a motion"}  # of simulations
 
@@ -45,7 +45,7 @@ def write_checkpoint(path: str | Path, state: Facts) -> None:
 
 
 def _without_arrays(state: Facts, way: str, arrays: dict[str, Any]) -> Facts:
-    """The plain facts of a state; its arrays go where they are asked for, by name."""
+    """The plain facts of a state; its arrays go into `arrays`, by name."""
     facts: Facts = {}
     for name, value in state.items():
         if isinstance(value, np.ndarray):
@@ -56,7 +56,7 @@ def _without_arrays(state: Facts, way: str, arrays: dict[str, Any]) -> Facts:
 
 
 def read_checkpoint(path: str | Path) -> Facts:
-    """What `write_checkpoint` wrote; a damaged file is refused."""
+    """The state that `write_checkpoint` wrote; a damaged file is refused."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -98,15 +98,15 @@ def measure_of(facts: list[Any]) -> ErrorMeasure:
     return ErrorMeasure(name, eps, over, tuple(scale), metres, None if bodies is None else tuple(bodies))
 
 
-def assembly_facts(shape: Any, plan: Callable[[], Blueprint]) -> Any:
-    """The assembly that was asked for, as plain facts; of nested pairs, those of the tree's plan."""
+def assembly_facts(shape: Any, plan: Callable[[], Layout]) -> Any:
+    """The option `assembly` as plain facts; of nested pairs, those of the tree's plan."""
     if isinstance(shape, str):
         return shape
     return {"near": list(shape.bodies)} if isinstance(shape, NearBodies) else {"rows": rows_of(plan()).rows}
 
 
 def assembly_of(facts: Any) -> Any:
-    """What `assembly_facts` gave."""
+    """The option from what `assembly_facts` returned."""
     if isinstance(facts, str):
         return facts
-    return NearBodies(tuple(facts["near"])) if "near" in facts else GivenPairs(tuple((a, b) for a, b in facts["rows"]))
+    return NearBodies(tuple(facts["near"])) if "near" in facts else NestedPairs(tuple((a, b) for a, b in facts["rows"]))

@@ -125,7 +125,7 @@ def refuse_beyond_reach(m: Mechanism, lp: LoopRows, q: FloatArray, names: Sequen
     """Refuse a loop that closes nowhere, by name and with the distance that is left however its joints turn.
 
     The bodies of a loop are sides of a polygon whose corners are its joints and its closing point: none may be longer
-    than all others together. Loops with joints that slide, or with a closing point that does, are not looked at.
+    than all others together. Loops with joints that slide, or with a closing point that does, are not checked.
     """
     poses = np.zeros((len(m.parent) + 1, 12))
     poses[-1] = np.eye(4, 3).ravel()  # of the ground, -1

@@ -2,7 +2,7 @@
 
 Costs are counted in joints of a full step, not measured: the same run takes the same steps on every machine, and goes
 on the same way from a checkpoint. A step on the assembly tree costs the nodes that it redoes. A step of the contracted
-tree costs its open joints, and its share of choosing them. An attempt that fails costs a pass over the tree, so it is
+tree costs its active joints, and its share of choosing them. An attempt that fails costs a pass over the tree, so it is
 repeated only after so many full steps that it cannot weigh more than a few per cent.
 """
 
@@ -21,24 +21,24 @@ LOOK_COST = 3.0  # of seeing that an attempt would be in vain, for each joint of
 CHUNK = 32  # steps after which the tree is judged
 LEAST_CLUSTERS = 64  # clusters that any step may open
 
-# Steps with velocities. A bound evaluation costs so much for each open cluster, and for itself; building all records,
+# Steps with velocities. A bound evaluation costs so much for each active cluster, and for itself; building all records,
 # for each joint of the linkage
 EVALUATION_COST, EVALUATION_LEAST, BUILD_COST = 12.0, 1000.0, 50.0
 
 
 def cost(full: float, linear: float) -> float:
-    """What a step from rest costs that redoes so many nodes in full, and so many for their forces only."""
+    """The cost of a step from rest that redoes so many nodes in full, and so many for their forces only."""
     nodes = full + 0.5 * linear
     return nodes * (WARM_COST + (COLD_COST - WARM_COST) * min(1.0, nodes / CACHED))
 
 
 def motion_cost(open_: int, every: int) -> float:
-    """What a step with velocities costs where so many clusters are open, chosen anew after `every` steps."""
+    """The cost of a step with velocities where so many clusters are active, chosen anew after `every` steps."""
     return open_ * (1.0 + EVALUATION_COST / every) + EVALUATION_LEAST / every
 
 
 def most_open(joints: int, every: int) -> int:
-    """How many clusters may be open in a motion before full steps are cheaper."""
+    """The number of active clusters in a motion above which full steps are cheaper."""
     return int((joints - EVALUATION_LEAST / every) / (1.0 + EVALUATION_COST / every) / 1.02)
 
 
@@ -53,7 +53,7 @@ class SolverSelector:
     taken: int = 0  # steps on the tree since it was last judged
     full: int = 0  # nodes that they redid
     linear: int = 0  # nodes of which they redid the forces
-    upsets: int = 0  # of active joints that did not serve their time, one after another
+    restarts: int = 0  # of motions before active joints were due, one after another
 
     def wants_tree(self, root_paths: int) -> bool:
         """Whether an attempt is due and could pay, if so many nodes lie above the forces."""
@@ -71,12 +71,12 @@ class SolverSelector:
 
     @property
     def budget(self) -> int:
-        """How many clusters a step on the tree may open before a full step is cheaper."""
+        """The number of clusters a step on the tree may activate before a full step is cheaper."""
         return max(LEAST_CLUSTERS, int(self.joints / WARM_COST))
 
     @property
     def most(self) -> int:
-        """How many clusters may be open on a contracted tree, which costs a full step for each joint, and choosing."""
+        """The most active clusters of a contracted tree, which costs a full step for each joint, and choosing."""
         return max(LEAST_CLUSTERS, 2 * self.joints // 3)
 
     def took(self, steps: int, full: int, linear: int) -> bool:
@@ -92,7 +92,7 @@ class SolverSelector:
 
     def restart(self, on_tree: bool, wait: int = 1) -> None:
         """Nothing is known yet of what pays."""
-        self.on_tree, self.wait, self.patience, self.upsets = on_tree, wait, 1, 0
+        self.on_tree, self.wait, self.patience, self.restarts = on_tree, wait, 1, 0
 
     def enter(self) -> None:
         """Over to the tree."""
@@ -109,20 +109,20 @@ class SolverSelector:
         return {name: value for name, value in asdict(self).items() if name != "joints"}
 
     def restore(self, facts: dict[str, Any]) -> None:
-        """What `state` gave."""
+        """Take back what `state` returned."""
         for name in self.state():
             setattr(self, name, facts[name])
 
 
 # Steps between choices of a motion, unless they are given: to begin with, and at any time
 EVERY, SOONEST, LATEST = 20, 10, 40
-FEW, MANY = 0.04, 0.1  # shares of the open clusters that were opened at a choice
+FEW, MANY = 0.04, 0.1  # shares of the active clusters that were new at a choice
 
 
-# How long a region of open joints serves, and whether choosing one pays: counted in joints of a full step, not
+# How long a region of active joints serves, and whether choosing one pays: counted in joints of a full step, not
 # timed.
 #
-# Choosing costs, and the longer a region serves, the more of the descent it loses. With k open joints, a choice that
+# Choosing costs, and the longer a region serves, the more of the descent it loses. With k active joints, a choice that
 # costs as much as c of them, and a share of the descent rate lost that grows from a to b in T steps, going down costs
 # (k + c / T) / (1 - (a + b) / 2). T is doubled or halved where that makes it less, within the error that is allowed.
 
@@ -151,7 +151,7 @@ class ReselectionInterval:
         self.life = float(self.every) if age >= self.every else 0.5 * (self.life + max(age, 1))
 
     def learn(self, lost: float, allowed: float) -> None:
-        """A region that has served its time has come to lose this share of the descent rate."""
+        """A region that has ended has come to lose this share of the descent rate."""
         half, once, twice = (self._price(x, lost) for x in (0.5, 1.0, 2.0))
         if lost > STALE * allowed or half < once:
             self.stretch = max(1.0, 0.5 * self.stretch)

@@ -1,4 +1,4 @@
-"""`Dynamics`: motion of huge linkages in which what hardly moves is rigid (after Redon, Galoppo & Lin 2005)."""
+"""`Dynamics`: motion of huge linkages in which hardly moving joints are locked (after Redon, Galoppo & Lin 2005)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Dynamics(Simulation):
     Methods: "full" (all joints, O(n) steps), "adaptive" (joints that hardly move are locked: the linkage is a
     tree of rigid clusters, as small as `error` allows, and a step costs what moves), "auto" (whichever is cheaper).
     `error` is `body_acceleration(eps)` or `rms_acceleration(eps)`, m/s^2; None or eps = 0 locks nothing. Which joints
-    are active is chosen every `every` steps, by default 10 to 40, the fewer the more clusters had to be opened at the
+    are active is chosen every `every` steps, by default 10 to 40, the fewer the more clusters were activated at the
     last choice; at most about `most` of them where it is given.
 
     Integrators: "semi_implicit" (first order; springs and dampers are implicit), "rk4" (fourth order), "momentum"

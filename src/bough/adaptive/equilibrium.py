@@ -65,8 +65,8 @@ GROWTH = 1.5  # of the forces left that is allowed there in one step
 EYE = np.eye(3)
 
 
-class Given(NamedTuple):
-    """What a call of `minimize` takes: restraints, a function that sets forces, or an energy; and a progress bar."""
+class Request(NamedTuple):
+    """Arguments of `minimize`: restraints, a function that sets forces, or an energy; and a progress bar."""
 
     ties: Ties | None
     load: Callable[[], Any] | None
@@ -148,7 +148,7 @@ class Equilibrium:
     def _stop(self, outward: FloatArray) -> bool:
         """Stop joints at limits beyond which forces or a step (limited,) lead; whether there are any that were not.
 
-        The limit bears what presses them.
+        The limit carries what presses them.
         """
         x, (low, high) = self.inputs.shared.q[self._at], self._range
         beyond = ((x <= low) & (outward < 0.0)) | ((x >= high) & (outward > 0.0))
@@ -184,11 +184,11 @@ class Equilibrium:
 
     @property
     def noise(self) -> float:
-        """What rounding leaves of forces."""
+        """The size of forces that are rounding."""
         return BALANCED * float(np.abs(self.work.G).max(initial=0.0))
 
     def merit(self) -> float:
-        """What a step must lower: the energy with that of the loops, or the forces that are left."""
+        """The function that a step must lower: the energy with that of the loops, or the forces that are left."""
         if not self.has_energy:
             return float(np.linalg.norm(self.left()))
         return float(self.work.energy[0] + (0.5 * self.kappa * self.gap - self.lam) @ self.gap)
@@ -402,7 +402,7 @@ def axes_along(e: FloatArray) -> FloatArray:
     return np.stack([e, other, np.cross(e, other)])
 
 
-def minimize(inputs: Inputs, closures: Closures | None, given: Given, tol: float, steps: Any) -> Result:
+def minimize(inputs: Inputs, closures: Closures | None, given: Request, tol: float, steps: Any) -> Result:
     """See `Simulation.minimize`; where it fails, joints are where they were."""
     if not tol > 0.0:
         raise SettingError(f"tol must be positive, got {tol!r}")
@@ -443,7 +443,7 @@ def by_newton(search: Equilibrium, tol: float, most: int, done: Callable[[int], 
     )  # fmt: skip
 
 
-def by_energy(search: Equilibrium, given: Given, tol: float, most: int) -> Result:
+def by_energy(search: Equilibrium, given: Request, tol: float, most: int) -> Result:
     """L-BFGS on a function of the user's, or on the energy that a load returns, and all that is known beside it."""
     if len(search.gap):
         raise SettingError("minimize: with an energy that is a function, loops cannot be held: use restraints instead")

@@ -86,14 +86,14 @@ class Changes:
         few = len(self.torques) <= WHOLE * self.size and len(self.forces) <= FORCES * self.size + 64
         return few and not (self.everything or self.most_forces)
 
-    def taken_by_tree(self) -> None:
+    def clear_all(self) -> None:
         """The tree is up to date with forces and torques."""
         self.forces.clear()
         self.torques.clear()
         self.everything = self.most_forces = self.measure = False
 
-    def taken_by_plain(self) -> None:
-        """Forces and torques that have changed have reached the plain engine, but not the tree."""
+    def note_full_solution(self) -> None:
+        """Forces and torques that have changed have reached the full engine, but not the tree."""
         self.everything, self.most_forces = True, False
         self.forces.clear()
         self.torques.clear()
@@ -104,7 +104,7 @@ FRAMES = {"world": True, "local": False, "body": False}
 
 
 class ForceRows(NamedTuple):
-    """One row for each force that ever was, in room that grows."""
+    """One row for each force that ever was, in arrays that grow."""
 
     body: IntArray
     world: npt.NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""What a user sets on a simulation: forces, torques, gravity and the configuration."""
+"""Inputs of a simulation: forces, torques, gravity and the configuration."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Inputs:
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave."""
+        """Take back what `state` returned."""
         self.shared.q[:], self.potentials.given[:], self._gravity[:] = state["q"], state["tau"], state["gravity"]
         self.potentials.restore(state["potentials"])
         self.forces.restore(state["forces"])

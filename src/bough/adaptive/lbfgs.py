@@ -93,7 +93,7 @@ class MassMetric:
 
 
 class Curvature:
-    """What the last steps told of the inverse Hessian: the two-loop recursion (Nocedal & Wright, algorithm 7.4)."""
+    """The inverse Hessian from the last steps: the two-loop recursion (Nocedal & Wright, algorithm 7.4)."""
 
     def __init__(self) -> None:
         self._pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=MEMORY)  # s, y, s'y

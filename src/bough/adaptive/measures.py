@@ -1,9 +1,9 @@
 """Error measures (Redon & Lin 2005, section 4; the relative joint rule corrected so that its bound holds).
 
-A culled cluster C leaves joint accelerations out whose weighted squares sum to A(C). Over the clusters left closed:
+An inactive cluster C omits joint accelerations whose weighted squares sum to A(C). Over the inactive clusters:
 linkage measures bound the square root of their sum, joint measures that of the largest; relative ones divide by the
 norm of all joint accelerations, or by the largest one computed so far, which is a lower bound of the largest of all.
-`energy` is another one: what is lost of the rate of descent when closed clusters are rigid (`engines.contracted`).
+`energy` is another one: what is lost of the rate of descent when inactive clusters are rigid (`engines.contracted`).
 A measure is data: one more needs a function here, or anywhere else, that makes an `ErrorMeasure`.
 """
 
@@ -56,11 +56,11 @@ class ErrorMeasure:
             raise SettingError(f"{self.name}: scale must be three numbers, none negative and not all 0, got {scale!r}")
 
     def scaled(self, total: float, largest: float) -> float:
-        """What the square of an error is compared with, given the sum of squares of all joints and the largest."""
+        """The reference for the square of an error, from the sum of squares of all joints and the largest."""
         return self.scale[0] + self.scale[1] * total + self.scale[2] * largest
 
     def check_at_rest(self, known: Sequence[str], culled: str) -> None:
-        """Refuse what does not measure a linkage at rest with these bodies, where clusters that are left out are so."""
+        """Refuse what does not measure a linkage at rest with these bodies, where inactive clusters behave so."""
         if self.over == "body":
             raise SettingError(f"{self.name} measures motions with velocities: it is for adaptive.Dynamics")
         for body in self.bodies or ():
@@ -113,7 +113,7 @@ def displacement(metres: float, bodies: Iterable[str | int] | None = None) -> Er
     """No centre of mass of these bodies, or of any, is misplaced by more than so many metres by one step.
 
     An error of accelerations E in the mass metric misplaces a body of mass m by at most h E / sqrt(m): the lightest of
-    the bodies decides. Joints that are left out are rigid, so every step goes downhill, too.
+    the bodies decides. Inactive joints are locked, so every step goes downhill, too.
     """
     chosen = None if bodies is None else tuple(bodies)
     if chosen is not None and not chosen:
@@ -124,7 +124,7 @@ def displacement(metres: float, bodies: Iterable[str | int] | None = None) -> Er
 def energy(eps: float) -> ErrorMeasure:
     """Norm of the error in the mass metric at most eps times that of all: at most eps^2 of the descent rate is lost.
 
-    Joints that are left out are rigid, so every step goes downhill.
+    Inactive joints are locked, so every step goes downhill.
     """
     return ErrorMeasure("energy", eps, "energy", ALL)
 

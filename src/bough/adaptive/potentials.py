@@ -142,7 +142,7 @@ class Terms(NamedTuple):
 
 
 def make_terms(dof: IntArray, kind: int, value: Any, max_h: float = math.inf, function: int = -1) -> Terms:
-    """Terms of one kind, one for each freedom."""
+    """Terms of one kind, one for each DoF."""
     k = len(dof)
     whole = np.full(k, kind), np.array(np.broadcast_to(value, (k, 4)), float)
     return Terms(dof, *whole, np.full(k, max_h), np.full(k, function), np.arange(k))
@@ -153,7 +153,7 @@ def joined(tables: list[Terms]) -> Terms:
     return Terms._make(np.concatenate(columns) for columns in zip(*tables, strict=True))
 
 
-class GivenTerms(NamedTuple):
+class FunctionTerms(NamedTuple):
     """A function of the user's own on some joints."""
 
     function: Function
@@ -184,10 +184,10 @@ class Potentials:
         self._set = make_terms(stiff[:0], HARMONIC, 0.0)  # what the user has set
         self._functions: dict[int, Function] = {}  # by number
         self._h, self.given = np.zeros(1), np.zeros(n)
-        self.place = np.empty(model.nv, np.int64)  # of a freedom in the mechanism's order, by that in v
+        self.place = np.empty(model.nv, np.int64)  # of a DoF in the mechanism's order, by that in v
         self.place[m.v_index] = np.arange(n)
         self._rotor, self._x = np.array(m.armature), np.zeros(model.nv)
-        self.functions: list[GivenTerms] = []
+        self.functions: list[FunctionTerms] = []
         self.springs = self._compose()
 
     # What is set
@@ -198,14 +198,14 @@ class Potentials:
         return len(self.springs.kind) == 0
 
     def _compose(self) -> Springs:
-        """All terms in the order of freedoms: the model's springs, then those that were set."""
+        """All terms in the order of DoF: the model's springs, then those that were set."""
         terms = joined([self._own, self._set])
         terms = Terms._make(column[np.argsort(terms.dof, kind="stable")] for column in terms)
         begin, end = (np.searchsorted(terms.dof, np.arange(len(self.given)), side=side) for side in ("left", "right"))
         self.functions = []
         for number, function in self._functions.items():
             at = np.flatnonzero(terms.function == number)
-            self.functions.append(GivenTerms(function, at, terms.place[at], self._in_q(terms.dof[at])))
+            self.functions.append(FunctionTerms(function, at, terms.place[at], self._in_q(terms.dof[at])))
         return Springs(
             begin, end, terms.kind, terms.value, self.given, self._rotor, self.tau, self._armature,
             np.zeros(len(self.given)), self._zero, self._x, self._h,
@@ -243,7 +243,7 @@ class Potentials:
             elif callable(p):
                 number = max(functions, default=-1) + 1
                 functions[number] = p
-                tables.append(make_terms(at, GIVEN, math.nan, function=number))
+                tables.append(make_terms(at, FUNCTION, math.nan, function=number))
             else:
                 raise OptionError(f"a potential is harmonic, dihedral, barrier or a function, got {p!r}")
         kept = self._set, self._functions, self.springs, self.functions
@@ -280,7 +280,7 @@ class Potentials:
             compiled(spring_all)(self.mechanism, self.springs, self.q)
 
     def give(self, dofs: IntArray, torques: FloatArray) -> None:
-        """Other torques of the user's at some freedoms."""
+        """Other torques of the user's at some DoF."""
         self.given[dofs] = torques
         self.tau[dofs] = torques
         if not self.none:
@@ -304,13 +304,13 @@ class Potentials:
         return 0.0 if self.none else float(compiled(spring_energy)(self.mechanism, self.springs, self.q))
 
     def state(self) -> dict[str, Any]:
-        """What was set, as arrays."""
+        """The potentials that were set, as arrays."""
         if self._functions:
             raise CheckpointError("a potential that is a Python function cannot be written to a checkpoint")
         return {"terms": self._set._asdict(), "h": float(self._h[0])}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave; torques are in `given`."""
+        """Take back what `state` returned; torques are in `given`."""
         self._set, self._h[0] = Terms(**state["terms"]), 0.0
         self.springs = self._compose()
         self.refresh()
@@ -322,13 +322,13 @@ class Potentials:
 HARMONIC = 0  # stiffness, rest: k/2 (x - x0)^2
 COSINE = 1  # amplitude, multiplicity, phase: A (1 + cos(n x - phase))
 BARRIER = 2  # lower, upper, strength, gap: -strength log of the distances to both, parabolas within the gap
-GIVEN = 3  # slope, curvature, energy, x where a function returned them
+FUNCTION = 3  # slope, curvature, energy, x where a function returned them
 
 
 class Springs(NamedTuple):
-    """Terms of potentials, by degree of freedom, and what they add to: n freedoms, T terms."""
+    """Terms of potentials, by degree of freedom, and the arrays that they add to: n DoF, T terms."""
 
-    begin: IntArray  # (n,) first term of a freedom
+    begin: IntArray  # (n,) first term of a DoF
     end: IntArray  # (n,)
     kind: IntArray  # (T,)
     value: FloatArray  # (T, 4)

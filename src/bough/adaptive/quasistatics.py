@@ -17,7 +17,7 @@ from bough.adaptive.rest_stepper import RestStepper
 from bough.adaptive.restraints import Restraints
 from bough.adaptive.simulation import Simulation, exclusive
 from bough.adaptive.stats import Recorder, Stats
-from bough.adaptive.tree.front import CERTIFICATE, JOINTS, ROOT
+from bough.adaptive.tree.bounded_pass import CERTIFICATE, JOINTS, ROOT
 from bough.arguments import explained
 from bough.errors import SettingError, ShapeError
 from bough.model import Model
@@ -39,7 +39,7 @@ def norm(solver: RestSolver) -> float:
         return math.sqrt(solver.region.full) if solver.region.full >= 0.0 else math.nan
     if solver.region is not None and not solver.is_exact:
         return math.sqrt(solver.region.root)
-    return math.sqrt(float(solver.assemble().front.value[ROOT]))
+    return math.sqrt(float(solver.assemble().queue.value[ROOT]))
 
 
 def power(solver: RestSolver) -> float:
@@ -56,12 +56,12 @@ def stats(stepper: RestStepper) -> Stats:
     tree, cost = solver.tree, solver.cost
     joints, left, size, certificate, floor = cost.joints, 0.0, math.nan, 0.0, math.nan
     if tree is not None:
-        certificate, floor = float(tree.front.value[CERTIFICATE]), tree.noise.floor(solver.error)
+        certificate, floor = float(tree.queue.value[CERTIFICATE]), tree.noise.floor(solver.error)
         if cost.method != "aba" and not solver.changes.everything:
             size = norm(solver)
             last = solver.changes.solution
             left = tree.exact_bound(solver.error) if solver.is_exact else bound(solver, last)
-            joints = float(tree.front.count[JOINTS]) if math.isnan(joints) else joints
+            joints = float(tree.queue.count[JOINTS]) if math.isnan(joints) else joints
     memory = solver.engine.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in solver.inputs.shared))
     active = 0 if math.isnan(joints) else round(joints)
     return Stats(
@@ -95,7 +95,7 @@ class QuasiStatics(Simulation):
     over a tree), "dca" (the whole tree every step), "aba" (O(n)), "auto" (whichever of these two is cheaper).
     "adaptive", too, takes full steps where an error in energy leaves most joints open. `metric` weighs joints in the
     error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. `assembly` is the shape of the
-    tree: "balanced", "chain_first", `near(bodies)`, or nested pairs of bodies. With `catch_up`, joints left out later
+    tree: "balanced", "chain_first", `near(bodies)`, or nested pairs of bodies. With `catch_up`, inactive joints later
     move for all the time they missed; with method "adaptive" it is on where `culled` is "zero". `closures` close loops,
     beside those of the model. `without` leaves out effects of the model's joints: "damping", "springs", "friction",
     "limits", "closures". A step in which a joint would turn by more than `max_turn` (rad) is cut into parts. The

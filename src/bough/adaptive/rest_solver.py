@@ -23,9 +23,9 @@ from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage, measured
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
+from bough.adaptive.tree.bounded_pass import JOINTS, MET, ROOT
 from bough.adaptive.tree.contract import Loads, no_forces
 from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_noise, noise_under_probe
-from bough.adaptive.tree.front import JOINTS, MET, ROOT
 from bough.adaptive.tree.layout import RIGID, TOTAL
 from bough.adaptive.tree.passes import FAR, rigid_groups
 from bough.errors import NumericalError, SettingError, unknown_option
@@ -39,7 +39,7 @@ CHANGES = ("forces", "torques", "everything", "most_forces", "measure")  # since
 
 
 class Selection(NamedTuple):
-    """What inactive clusters do, after how many steps active joints are chosen anew, and whether joints catch up."""
+    """Options: the rule of inactive clusters, steps between choices of active joints, and whether joints catch up."""
 
     culled: str | None
     every: int | None
@@ -75,7 +75,7 @@ def clamped(tree: TreeEngine, error: ErrorMeasure) -> ErrorMeasure:
 
 
 class RestSolver(Solver):
-    """Accelerations of a linkage at rest, within the error, found when they are asked for; see `QuasiStatics`."""
+    """Accelerations of a linkage at rest, within the error, computed when they are needed; see `QuasiStatics`."""
 
     region: BoundedRegion | None
 
@@ -89,7 +89,7 @@ class RestSolver(Solver):
         self.selection = selection._replace(culled=culled)
         self.metric, self.assembly = metric, assembly
         self.all_moved = 0  # the last step in which all joints may have moved
-        self.whole: FloatArray | None = None  # accelerations of all joints with loops, where there are any
+        self.unlocked: FloatArray | None = None  # accelerations of all joints with loops, where there are any
         self.selector.restart(method != "auto")
         if culled not in (None, *CULLED):
             raise unknown_option(f"culled clusters cannot be {culled!r}", culled, CULLED)
@@ -102,7 +102,7 @@ class RestSolver(Solver):
         return i.mechanism, make_laws(model_without(i.model, ("damping",)), i.mechanism, i.shared.tau)
 
     def _make_region(self) -> BoundedRegion | None:
-        self.whole = None
+        self.unlocked = None
         return BoundedRegion(self, self.selection.every) if self.culled == "rigid" else None
 
     def _rule(self, measure: ErrorMeasure) -> str:
@@ -145,7 +145,7 @@ class RestSolver(Solver):
             interval = self.region.interval
             return interval.open, interval.open + interval.spent / max(interval.every, 1)
         paths = self.tree.root_paths(self.inputs.forces.loads().body)
-        return int(self.tree.front.count[JOINTS]), cost(self.tree.opened, paths)
+        return int(self.tree.queue.count[JOINTS]), cost(self.tree.active_count, paths)
 
     def take_error(self, measure: Error) -> None:
         """Another error is allowed from now on."""
@@ -165,7 +165,7 @@ class RestSolver(Solver):
     def switches(self) -> bool:
         """Whether steps are taken on the tree or by all joints as the selector says."""
         if self.method == "adaptive":
-            return self.region is not None and self.region.may_be_left
+            return self.region is not None and self.region.allows_full_steps
         return self.method == "auto" and self.clock.catches_up[0] == 0.0
 
     def assemble(self) -> TreeEngine:
@@ -185,12 +185,12 @@ class RestSolver(Solver):
 
     @property
     def has_functions(self) -> bool:
-        """Whether functions of the user's must be asked after every step."""
+        """Whether functions of the user's are called after every step."""
         return bool(self.inputs.potentials.functions)
 
     @property
     def is_exact(self) -> bool:
-        """Whether no joint is left out."""
+        """Whether all joints are active."""
         return self.error.eps == 0.0 or self.method in ("dca", "aba")
 
     @property
@@ -248,13 +248,13 @@ class RestSolver(Solver):
         else:
             return tree
         unknown, measure = tree.noise.depends_on_loads, changes.measure
-        changes.taken_by_tree()
+        changes.clear_all()
         if self.region is not None:
             self.region.followed()
         if self.closures is not None:
             kept = self.inputs.shared.qdd.copy()
             self.engine.solve(loads, self.closing_rate)
-            self.whole = self.inputs.shared.qdd.copy()
+            self.unlocked = self.inputs.shared.qdd.copy()
             self.inputs.shared.qdd[:] = kept
             tree.reload(self.closures.bodies)
             loads, changes.closures = tree.no_forces, False  # those of the loops are there, too
@@ -273,7 +273,7 @@ class RestSolver(Solver):
         """The engine of all joints, up to date with forces."""
         loads, changes = self.inputs.forces.loads(), self.changes
         if changes.forces or changes.torques or changes.most_forces:
-            changes.taken_by_plain()
+            changes.note_full_solution()
         return loads
 
     # Solving
@@ -296,7 +296,7 @@ class RestSolver(Solver):
             joints = float(self.region.linkage.joints)
         else:
             self.ready_tree().refine(self.error)
-            joints, size = math.nan, self.assemble().front.value[ROOT]
+            joints, size = math.nan, self.assemble().queue.value[ROOT]
         self.cost = replace(self.cost, method=method, joints=joints)
         if not math.isfinite(float(np.abs(size).sum())):
             raise self.no_number()
@@ -382,7 +382,7 @@ class RestSolver(Solver):
     # Checkpoints
 
     def state(self) -> dict[str, Any]:
-        """What it remembers beyond its inputs."""
+        """The state beyond inputs, for a checkpoint."""
         shape = assembly_facts(self.assembly, lambda: self.assemble().plan)
         changes, refined = self.changes, self.region is None and not (self.is_exact or self.uses_all_joints)
         state: dict[str, Any] = {
@@ -400,7 +400,7 @@ class RestSolver(Solver):
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave; clusters that were open are opened again."""
+        """Take back what `state` returned; active clusters are found again."""
         for own, kept in zip(self.clock, state["clock"], strict=True):
             own[0] = kept
         self.h, self.all_moved, self.error = state["h"], state["all_moved"], measure_of(state["measure"])
@@ -416,7 +416,7 @@ class RestSolver(Solver):
             setattr(changes, name, state["changes"][name])
         changes.everything = changes.everything or everything
         if state["refined"]:
-            self.ready_tree().refine(None, state["tree"]["facts"]["opened"])
+            self.ready_tree().refine(None, state["tree"]["facts"]["active"])
             changes.solution, self.cost = False, Cost("adaptive")
 
 

@@ -19,10 +19,10 @@ from bough.adaptive.engines.rest import (
     MAX_PARTS,
     NOT_FINITE,
     TOO_FAR,
-    Course,
+    StepControl,
     end_part,
     is_moving,
-    make_course,
+    make_control,
     may_go_back,
     next_part,
     shorten,
@@ -33,8 +33,8 @@ from bough.adaptive.rest_solver import RestSolver
 from bough.adaptive.restraints import Restraints
 from bough.adaptive.stats import Cost
 from bough.adaptive.stepper import Stepper
+from bough.adaptive.tree.bounded_pass import FULL_TIER, LINEAR_TIER, OPENED
 from bough.adaptive.tree.engine import NO_LIMIT
-from bough.adaptive.tree.front import FULL_TIER, LINEAR_TIER, OPENED
 from bough.adaptive.tree.passes import FAR
 from bough.errors import ModelError, NumericalError, SettingError
 from bough.types import FloatArray
@@ -68,16 +68,19 @@ class RestStepper(Stepper):
         self._given = 0  # how often forces or torques had been given before the last step
         self.before = np.zeros(0)  # accelerations of the step before
         self.least, self.since = math.inf, 0  # smallest opening of loops so far, and steps since
-        self.judges, self.largest = True, 0.0  # whether steps of this run are cut by energy, and the largest so far
+        self.checks_energy, self.largest = (
+            True,
+            0.0,
+        )  # whether steps of this run are cut by energy, and the largest so far
         self.keeps_region = False  # whether forces that change between steps leave the region of active joints as it is
-        self.course, self._part = make_course(), make_course()  # of steps, and of a part that is solved elsewhere
+        self.control, self._part = make_control(), make_control()  # of steps, and of a part that is solved elsewhere
         self.springs: Restraints | None = None  # restraints that are followed in compiled code
         self.is_called = False  # whether forces are set before every step, by a function
 
     def begin(self, springs: Restraints | None, calls: bool, keeps_region: bool) -> None:
         """A run begins: under these springs, or with a function that is called before every step."""
         self.springs, self.is_called, self.keeps_region = springs, calls, keeps_region
-        self.judges, self.largest = True, 0.0
+        self.checks_energy, self.largest = True, 0.0
 
     def restart(self, moved: bool = True) -> None:
         """Another configuration was given, or only gravity."""
@@ -116,26 +119,26 @@ class RestStepper(Stepper):
                 break
             worst = max(worst, last - first)
             if parts >= 16 * began and last - first > 0.5 * worst:
-                self._distrust(last - first)
+                self._ignore_energy(last - first)
                 self.parts = began
                 break
             self._put_back(before)
             self.time, self.parts, self.calm, self.cuts = passed, 2 * parts, 0, cuts
             load()
         self.steps, self.cuts = steps + 1, self.cuts + parts - 1
-        self._judge()
+        self._detect_oscillation()
         return 1
 
     def _rises(self, rise: float, h: float) -> bool:
         """Whether energy has risen by more than rounding; near rest, what a step could lose is rounding, too."""
-        if not self.judges or rise <= ROUNDING * self.largest:
+        if not self.checks_energy or rise <= ROUNDING * self.largest:
             return False
         power = self.solver.engine.product(*2 * (self.solver.inputs.shared.qdd,))
         return rise > REST_SHARE * self.largest or h * power > REST_SHARE * self.largest
 
-    def _distrust(self, rise: float) -> None:
+    def _ignore_energy(self, rise: float) -> None:
         """Energy that rises as much however short steps are is not that of the forces."""
-        self.judges = False
+        self.checks_energy = False
         warnings.warn(
             f"the energy that the load returns rises by {rise:.1e} J in step {self.steps + 1}, however short its parts "
             f"are: return that of all forces but potentials, gravity and other loads included, or nothing; steps of "
@@ -171,7 +174,7 @@ class RestStepper(Stepper):
         solver.inputs.forces.flush()
         self.changed_steps = self.changed_steps + 1 if self._given != solver.changes.given else 0
         self._given = solver.changes.given
-        if solver.uses_all_joints and not (solver.switches and self._goes_to_tree()):
+        if solver.uses_all_joints and not (solver.switches and self._chooses_tree()):
             return self._full_steps(most, h)
         if solver.tree is None or not solver.tree.noise.is_known:
             solver.examine()
@@ -181,7 +184,7 @@ class RestStepper(Stepper):
         if solver.is_exact:  # of all joints, with their accelerations from the tree
             known = not solver.changes.solution and solver.cost.method == solver._tree_method
             done = self._step_in_parts(h, lambda: solver.ready_tree().solve_exactly(), self._move, known)
-            solver.changes.solution = not self.course.known[0]
+            solver.changes.solution = not self.control.known[0]
             nodes = float(len(solver.assemble().plan.left))
             solver.cost = Cost(solver._tree_method, float(self.selector.joints), nodes)
         else:
@@ -193,13 +196,13 @@ class RestStepper(Stepper):
             return self._full_steps(1, h)
         return done
 
-    def _goes_to_tree(self) -> bool:
+    def _chooses_tree(self) -> bool:
         """Whether the selector goes over to the tree now."""
         solver, selector = self.solver, self.selector
         if solver.error.eps == 0.0 or selector.wait > 0 or solver.is_tree_inaccurate or solver.stops_act:
             return False
         loads = solver.inputs.forces.loads()
-        if solver.region is not None and solver.region.is_hopeless(selector.most):
+        if solver.region is not None and solver.region.needs_more_than(selector.most):
             selector.leave(LOOK_COST)
             return False
         try:
@@ -234,7 +237,7 @@ class RestStepper(Stepper):
         known = not solver.changes.solution and solver.cost.method == "aba"
         if solver.has_functions:
             done = self._step_in_parts(h, solver.solve_all_joints, self._move, known)
-            solver.changes.solution = not self.course.known[0]
+            solver.changes.solution = not self.control.known[0]
         else:
             done = self._follow(n, h, self._march, known, self._is_checked or self.springs is not None)
         self.selector.wait -= done
@@ -246,7 +249,7 @@ class RestStepper(Stepper):
         solver, selector, tree = self.solver, self.selector, self.solver.ready_tree()
         switches = solver.switches
         n = 1 if solver.closures is not None else min(n, CHUNK - selector.taken) if switches else n
-        counts = tree.front.count
+        counts = tree.queue.count
         counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
         budget = selector.budget if switches else NO_LIMIT
         # steps until one is checked; the paper checks none
@@ -274,7 +277,7 @@ class RestStepper(Stepper):
         """Steps of the contracted linkage until its region is chosen anew."""
         solver, selector, region = self.solver, self.selector, self.solver.region
         assert region is not None
-        counts = solver.assemble().front.count
+        counts = solver.assemble().queue.count
         counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
         if not region.ready(selector.most if solver.switches else NO_LIMIT, self.keeps_region):
             selector.leave(WARM_COST)
@@ -286,7 +289,7 @@ class RestStepper(Stepper):
             done = self._step_in_parts(h, solve, lambda part: self._move(part, on_region=True))
             region.age, solver.clock.step[0] = age + 1, self.steps + 1
         else:
-            done = self._follow(n, h, lambda course: self._march(course, on_region=True))
+            done = self._follow(n, h, lambda control: self._march(control, on_region=True))
         if not done:  # its power is another: it is chosen anew
             return self._region_steps(n, h)
         solver.changes.step()
@@ -299,22 +302,22 @@ class RestStepper(Stepper):
     # Steps in parts
 
     def _follow(
-        self, n: int, h: float, go: Callable[[Course], object], known: bool = False, checks: bool = True
+        self, n: int, h: float, go: Callable[[StepControl], object], known: bool = False, checks: bool = True
     ) -> int:
         """At most n steps by `go`, which takes those of a course; returns how many.
 
         Loops that would need too many parts to close at once are closed more slowly.
         """
-        solver, closures, course = self.solver, self.solver.closures, self.course
+        solver, closures, control = self.solver, self.solver.closures, self.control
         if closures is not None and closures.rate < 1.0:
             n = 1
         most = MAX_PARTS if closures is None else MAX_PARTS // 10
         while True:
             parts, calm = (self.parts, self.calm) if not self.is_called else (1, 0)
-            course.begin(h, self.max_turn, most, n, parts, calm)
-            course.known[0], course.checks[0] = known, checks and not self.is_called
-            go(course)
-            done, code = n - int(course.steps[0]), int(course.code[0])
+            control.begin(h, self.max_turn, most, n, parts, calm)
+            control.known[0], control.checks[0] = known, checks and not self.is_called
+            go(control)
+            done, code = n - int(control.steps[0]), int(control.code[0])
             if closures is None or done or code != TOO_FAR or closures.rate < SLOWEST:
                 break
             closures.rate, known = closures.rate / 4.0, False
@@ -322,29 +325,29 @@ class RestStepper(Stepper):
             raise solver.no_number()
         if code == TOO_FAR and not done:
             raise self._too_long(h)
-        self.cuts += int(course.cuts[0])
+        self.cuts += int(control.cuts[0])
         if not self.is_called:
-            self.parts, self.calm = max(1, round(float(course.parts[0]))), int(course.calm[0])
+            self.parts, self.calm = max(1, round(float(control.parts[0]))), int(control.calm[0])
         if closures is not None and done and closures.rate < 1.0:
             closures.rate, solver.changes.solution = min(1.0, 2.0 * closures.rate), True
         return done
 
-    def _march(self, course: Course, on_region: bool = False) -> None:
-        """Take the steps of a course in compiled code, and note who has moved."""
-        solver, springs, n = self.solver, self.springs, int(course.steps[0])
+    def _march(self, control: StepControl, on_region: bool = False) -> None:
+        """Take steps in compiled code, and note who has moved."""
+        solver, springs, n = self.solver, self.springs, int(control.steps[0])
         region = solver.region if on_region else None
         if region is not None:
-            energy = region.march(course, () if springs is None else springs.ties(region.linkage))
+            energy = region.march(control, () if springs is None else springs.ties(region.linkage))
         else:
             loads, ties = solver.ready_engine(), () if springs is None else springs.ties(None)
             solver.engine.stop_torques = None
-            energy = solver.engine.march_from_rest(course, loads, ties, solver.closing_rate)
-            done = n - int(course.steps[0])
+            energy = solver.engine.march_from_rest(control, loads, ties, solver.closing_rate)
+            done = n - int(control.steps[0])
             if done:
-                solver.clock.time[0] += done * course.h[0]
+                solver.clock.time[0] += done * control.h[0]
                 self._all_moved(self.steps + done)
-                cut_at_stops = solver.engine.has_stops and course.cuts[0] > 0  # they acted as in a part
-                solver.changes.solution = not course.checks[0] or bool(cut_at_stops) or course.code[0] != FINE
+                cut_at_stops = solver.engine.has_stops and control.cuts[0] > 0  # they acted as in a part
+                solver.changes.solution = not control.checks[0] or bool(cut_at_stops) or control.code[0] != FINE
         if solver.has_functions:
             solver.inputs.potentials.refresh()
             if region is not None:
@@ -364,7 +367,7 @@ class RestStepper(Stepper):
                 f"most: take a smaller step"
             )
         return NumericalError(
-            f"a step of pseudo-time {h:.3g} s^2 would have to be cut into more than {self.course.most[0]} parts, so "
+            f"a step of pseudo-time {h:.3g} s^2 would have to be cut into more than {self.control.most[0]} parts, so "
             f"that no joint turns by more than {self.max_turn:.3g} rad in one: take a smaller step"
         )
 
@@ -379,30 +382,30 @@ class RestStepper(Stepper):
         """One step, solved and moved by these, and cut as `engines.rest` cuts its own; one that fails is taken back."""
         solver, qdd = self.solver, self.solver.motion.qdd
 
-        def go(course: Course) -> None:
+        def go(control: StepControl) -> None:
             first, left, count = self._snapshot(), h, 0
             try:
                 while left > 0.0:
-                    if not course.known[0]:
+                    if not control.known[0]:
                         solve()
                     turn, count = compiled(turn_of)(solver.mechanism, qdd, self.max_turn), count + 1
-                    part = next_part(course, left, turn, count)
-                    if course.code[0] != FINE:
+                    part = next_part(control, left, turn, count)
+                    if control.code[0] != FINE:
                         self._put_back(first)
                         return
-                    course.known[0] = course.checks[0] and may_go_back(course, part)
-                    before, motion, answer = self._snapshot() if course.known[0] else [], qdd.copy(), 0
+                    control.known[0] = control.checks[0] and may_go_back(control, part)
+                    before, motion, answer = self._snapshot() if control.known[0] else [], qdd.copy(), 0
                     move(part)
-                    if course.known[0]:
+                    if control.known[0]:
                         solve()
                         answer = self._brakes(motion) if is_moving(part, turn) else 0
                     if answer == 1:
-                        shorten(course, part)
+                        shorten(control, part)
                         self._put_back(before)
-                        course.known[0] = 0
+                        control.known[0] = 0
                     else:
-                        left = end_part(course, left, part, answer)
-                course.steps[0] -= 1
+                        left = end_part(control, left, part, answer)
+                control.steps[0] -= 1
             except BaseException:
                 self._put_back(first)
                 raise
@@ -451,7 +454,7 @@ class RestStepper(Stepper):
             solver.tree.state.oldest[:] = solver.clock.time[0]
 
     def _moving(self) -> list[FloatArray]:
-        """What a part of a step moves."""
+        """The arrays that a part of a step moves."""
         solver, tree = self.solver, self.solver.tree
         ages = [] if tree is None else [tree.state.last_move, tree.state.oldest]
         return [solver.motion.q, *solver.clock, *ages]
@@ -463,7 +466,7 @@ class RestStepper(Stepper):
 
     # What is watched from step to step
 
-    def _judge(self) -> None:
+    def _detect_oscillation(self) -> None:
         """Forces that turned round along the last motion, and grew, say that steps are too long: they swing."""
         qdd = self.solver.inputs.shared.qdd
         if len(self.before) != len(qdd):
@@ -500,13 +503,13 @@ class RestStepper(Stepper):
     # Checkpoints
 
     def state(self) -> dict[str, Any]:
-        """What it remembers, for a checkpoint."""
+        """The state for a checkpoint."""
         options = {"max_turn": self.max_turn, "refresh": self.refresh}
         state = super().state() | {name: getattr(self, name) for name in KEPT}
         return state | {"options": options, "given": self._given != self.solver.changes.given}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave."""
+        """Take back what `state` returned."""
         super().restore(state)
         for name in KEPT:
             setattr(self, name, state[name])

@@ -135,10 +135,10 @@ class Restraints:
         self.load.read()
 
     def ties(self, hybrid: ContractedLinkage | None) -> Ties:
-        """The springs as the kernels read them, on all bodies or on the pieces of a contracted tree."""
+        """The springs as the kernels read them, on all bodies or on the clusters of a contracted tree."""
         inputs = self._owner.inputs
         loads, forces = inputs.forces.loads(), inputs.forces
-        key = loads if hybrid is None else hybrid.pieces
+        key = loads if hybrid is None else hybrid.clusters
         known = self._ties.get(hybrid is None)
         if known is not None and known[0] is key:
             return known[1]
@@ -146,7 +146,7 @@ class Restraints:
         body, point, place = self.load.bodies, forces.rows.point[rows], forces.places(rows)
         size = len(inputs.mechanism.parent)
         if hybrid is not None:
-            body, point = hybrid.borne(loads.slot[body], point)
+            body, point = hybrid.carried(loads.slot[body], point)
             size = len(hybrid.mechanism.parent)
         k, none = len(self), np.full(len(self), -1, np.int64)
         second = [body[k:], point[k:], place[k:]] if self._pairs else [none, self._targets, none]

@@ -1,4 +1,4 @@
-"""What simulations of linkages have in common: forces that are set, places that are asked for, runs, checkpoints."""
+"""The base of both faces: inputs, poses and forces of bodies, runs, checkpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from bough.adaptive.checkpoint import assembly_of, checkpoint_of, measure_of, write_checkpoint
 from bough.adaptive.closure import Closure, distinct
-from bough.adaptive.equilibrium import STEPS, Given, Sensitivity, minimize, sensitivity
+from bough.adaptive.equilibrium import STEPS, Request, Sensitivity, minimize, sensitivity
 from bough.adaptive.forces import Load, vector, wrench
 from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.lbfgs import Energy, Result
@@ -292,7 +292,7 @@ class Simulation:
     ) -> Result:
         """Settle to an equilibrium of gravity, loads, restraints and potentials, loops closed, within joint limits.
 
-        All joints move, and friction is left out. Newton's method in a trust region with the exact stiffness, O(n) for
+        All joints move, and friction is ignored. Newton's method in a trust region with the exact stiffness, O(n) for
         a step. It ends when no body turns (rad), and no joint slides (as a share of the linkage's size), by more than
         `tol` in a step, or after so many `steps`, 200 by default. A result that is not converged comes with a warning;
         at a saddle, `direction` of the result leads down.
@@ -309,7 +309,7 @@ class Simulation:
         call = None if load is None or ties is not None else lambda: load(self)
         with progress_bar("settling", steps or STEPS, progress) as done:
             try:
-                found = minimize(self.inputs, self.solver.closures, Given(ties, call, energy, done), tol, steps)
+                found = minimize(self.inputs, self.solver.closures, Request(ties, call, energy, done), tol, steps)
                 if ties is not None:
                     load(self)  # type: ignore[misc]
             finally:
@@ -341,7 +341,7 @@ class Simulation:
         return tuple(self.inputs.restraints)
 
     def _owner(self) -> Owner:
-        """What restraints know of this simulation: their targets move by its time, at rest by pseudo-time."""
+        """The simulation as restraints see it: their targets move by its time, at rest by pseudo-time."""
         clock = self.solver.clock
         now = (lambda: self.time) if self.solver.moves else (lambda: float(clock.time[0]))
         return Owner(self.inputs, now, self.solver.poses)
@@ -421,7 +421,7 @@ class Simulation:
 
     @exclusive
     def forecast(self, eps: Iterable[float]) -> Forecast:
-        """How many joints would be active, and what adaptive steps would gain, with each of these errors: for the
+        """Forecast the number of active joints and the gain of adaptive steps with each of these errors: for the
         present posture, velocity and loads. The simulation stays as it is. O(n) for each.
 
         An error below the noise floor counts as that, and 0 as no gain.
@@ -528,7 +528,7 @@ class Simulation:
         return sim
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """What was set when a checkpoint was written; restraints are restraints again."""
+        """Take back the inputs of a checkpoint; restraints are restraints again."""
         self.closures = tuple(Closure(*c) for c in state["closures"])
         self.inputs.restore(state["inputs"])
         self.solver.take_potentials()

@@ -166,7 +166,7 @@ class MotionSolver(Solver):
 
     @property
     def active(self) -> int:
-        """How many joints move by themselves."""
+        """The number of active joints."""
         has_stepped = not math.isnan(self.seconds)
         if (self.cost.method == "full" and has_stepped) or not self.region.begun:
             return len(self.inputs.model.joints)
@@ -213,7 +213,7 @@ class MotionSolver(Solver):
             return np.ones(len(model.joints), bool)
         plan = self.assemble().plan
         active = np.zeros(len(plan.parent), bool)
-        active[self.region.linkage.pieces.body] = True
+        active[self.region.linkage.clusters.body] = True
         return np.asarray(active[plan.host[model.frames.body[model.body_frames]]])
 
     @property
@@ -228,7 +228,7 @@ class MotionSolver(Solver):
         return {"method": self.method, "integrator": self.integrator, "every": self._every, "most": self._most}
 
     def state(self) -> dict[str, Any]:
-        """What it remembers beyond its inputs."""
+        """The state beyond inputs, for a checkpoint."""
         changes = self.changes
         state: dict[str, Any] = {
             "measure": list(astuple(self.error)), "selector": self.selector.state(), "last": self.cost.method,
@@ -241,13 +241,13 @@ class MotionSolver(Solver):
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave; inputs are there already."""
+        """Take back what `state` returned; inputs are there already."""
         self.motion.v[:], self.cost, changes = state["v"], Cost(state["last"]), self.changes
         self.seconds = math.nan
         if "stops" in state:
             self.engine.restore_stops(state["stops"])
         self.selector.restore(state["selector"])
         self.region.restore(state["region"])
-        changes.taken_by_tree()
+        changes.clear_all()
         changes.everything, forces, torques = state["changes"]
         changes.forces, changes.torques = list(forces), list(torques)

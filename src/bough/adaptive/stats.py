@@ -1,4 +1,4 @@
-"""What a simulation reports about itself: costs and quality, samples of a run, and a forecast."""
+"""Reports of a simulation: costs and quality, samples of a run, and a forecast."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bough.types import FloatArray
 
 @dataclass(frozen=True)
 class Cost:
-    """What the last steps, or the present solution, took: per step."""
+    """Cost of the last steps, or of the present solution: per step."""
 
     method: str  # "adaptive", "dca" or "aba"
     joints: float = math.nan  # joint accelerations computed
@@ -29,7 +29,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Stats:
-    """What the last steps and the present solution cost, and how good they are."""
+    """Cost and quality of the last steps and of the present solution."""
 
     method: str  # "adaptive", "dca" or "aba": how the last step was taken
     steps: int
@@ -41,7 +41,7 @@ class Stats:
     # It is sqrt(16/15) times that of the paper, as total accelerations may be off by one part in 16, plus rounding.
     bound: float
     acceleration: float  # norm of all joint accelerations, weighted; NaN where it is not known
-    certificate: float  # sum over steps of the joint motion that culling left out at most
+    certificate: float  # sum over steps of the joint motion that inactive clusters omitted, at most
     noise_floor: float  # smallest eps with a meaning; NaN before it is measured
     seconds: float  # per step of the last call
     memory: int  # bytes held
@@ -49,18 +49,20 @@ class Stats:
     cuts: int = 0  # parts beyond the first of all steps that were cut because a joint would turn too far
     opening: float = 0.0  # how far the loops are open now, m or rad
     active: int = 0  # joints that move in the present solution, or in the last step
-    power: float = math.nan  # qdd' M qdd = tau' qdd of it, the rate of descent; NaN where joints left out are not rigid
+    power: float = (
+        math.nan
+    )  # qdd' M qdd = tau' qdd of it, the rate of descent; NaN where inactive joints are not locked
     complexity: float = math.nan  # of the motion: joints computed / all joints (Redon & Lin 2005, section 6.4)
 
     @property
     def sample(self) -> dict[str, Any]:
-        """What a recording keeps of it."""
+        """The part that a recording keeps."""
         return {name: getattr(self, name) for name in ("steps", "time", "joints", "bound", "seconds")}
 
 
 @dataclass(frozen=True)
 class MotionStats:
-    """What the last steps of a motion cost, and how good they are."""
+    """Cost and quality of the last steps of a motion."""
 
     method: str  # "adaptive" or "full": how the last step was taken
     steps: int
@@ -76,7 +78,7 @@ class MotionStats:
 
     @property
     def sample(self) -> dict[str, Any]:
-        """What a recording keeps of it."""
+        """The part that a recording keeps."""
         names = ("steps", "time", "active", "acceleration_error", "energy_lost", "energy", "momentum")
         return {name: getattr(self, name) for name in names}
 

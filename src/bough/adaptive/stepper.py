@@ -42,11 +42,11 @@ class Stepper:
         return done
 
     def _moving(self) -> list[FloatArray]:
-        """What a part of a step changes."""
+        """The arrays that a part of a step changes."""
         return [self.solver.motion.q, self.solver.motion.v]
 
     def _snapshot(self) -> list[FloatArray]:
-        """What a step changes, for `_put_back`."""
+        """Copies of the arrays that a step changes, for `_put_back`."""
         return [a.copy() for a in self._moving()]
 
     def _put_back(self, before: list[FloatArray]) -> None:
@@ -55,11 +55,11 @@ class Stepper:
             array[:] = old
 
     def state(self) -> dict[str, Any]:
-        """What it remembers, for a checkpoint."""
+        """The state for a checkpoint."""
         return {name: getattr(self, name) for name in COUNTERS}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave."""
+        """Take back what `state` returned."""
         for name in COUNTERS:
             setattr(self, name, state[name])
 
@@ -87,8 +87,8 @@ class MotionStepper(Stepper):
             solver.selector.restart(on_tree=True, wait=0)
         elif began:
             selector = solver.selector  # joints are chosen the later, the more often that happens
-            selector.upsets = min(2 * selector.upsets + 1, 1024)
-            selector.wait = max(selector.wait, selector.upsets - 1)
+            selector.restarts = min(2 * selector.restarts + 1, 1024)
+            selector.wait = max(selector.wait, selector.restarts - 1)
 
     def take_under(self, load: Callable[[], object], h: float, dt: float) -> int:
         """One step under forces that a function sets, at its beginning and, of fourth order, at every stage."""
@@ -188,11 +188,11 @@ class MotionStepper(Stepper):
         return linkage.engine.march_stage(linkage.loads, h, stage)
 
     def state(self) -> dict[str, Any]:
-        """What it remembers, for a checkpoint."""
+        """The state for a checkpoint."""
         options = {"max_turn": self.max_turn}
         return super().state() | {"options": options, "is_checked": self.is_checked}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave."""
+        """Take back what `state` returned."""
         super().restore(state)
         self.is_checked = state["is_checked"]

@@ -93,7 +93,7 @@ def test_accelerations_are_those_of_the_linkage_with_the_other_joints_locked(see
         lost = (full - qdd) @ w.M @ (full - qdd)
         assert lost <= eps**2 * whole * (1.0 + 1e-7)
         assert sim.stats.bound**2 * whole == pytest.approx(lost, rel=1e-5, abs=1e-7 * whole)
-        assert sim.stats.active == len(set(sim.solver.region.linkage.pieces.body.tolist()))
+        assert sim.stats.active == len(set(sim.solver.region.linkage.clusters.body.tolist()))
 
 
 def descends(seed):

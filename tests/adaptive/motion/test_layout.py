@@ -16,10 +16,10 @@ def test_a_part_has_what_its_joints_have(seed):
     w = Witness(seed)
     region = w.region()
     laws = region.solver.laws._replace(damping=w.rng.uniform(size=len(region.solver.laws.tau)))
-    pieces = region.linkage.pieces
-    part = laws_of(laws, pieces.dofs)
-    assert 0 < len(pieces.dofs) < len(laws.tau)
+    clusters = region.linkage.clusters
+    part = laws_of(laws, clusters.dofs)
+    assert 0 < len(clusters.dofs) < len(laws.tau)
     for name in FIELDS:
-        np.testing.assert_array_equal(getattr(part, name), getattr(laws, name)[pieces.dofs])
-    laws.friction[pieces.dofs[0]] = 1.0
-    assert laws_of(laws, pieces.dofs).stops[0] == 1
+        np.testing.assert_array_equal(getattr(part, name), getattr(laws, name)[clusters.dofs])
+    laws.friction[clusters.dofs[0]] = 1.0
+    assert laws_of(laws, clusters.dofs).stops[0] == 1

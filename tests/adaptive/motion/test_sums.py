@@ -1,4 +1,4 @@
-"""Energy and momentum by the pieces of a linkage."""
+"""Energy and momentum by the clusters of a linkage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_energy_and_momentum_are_those_of_the_pieces(monkeypatch):
         assert stats.energy == pytest.approx(whole[:3].sum(), abs=1e-10 * abs(before))
         assert stats.kinetic_energy == pytest.approx(whole[0], rel=1e-9)
         assert np.allclose(stats.momentum, whole[3:], rtol=0, atol=1e-10 * np.abs(whole[3:]).max())
-    assert region.opened > 0
+    assert region.activated > 0
     assert region.closed > 0
     assert sim.active < len(model.joints)
 
@@ -43,6 +43,6 @@ def test_momentum_of_a_free_linkage_is_that_of_the_integrator():
     assert region.closed > 0
     sim.error = adaptive.body_acceleration(1e-3)
     sim.run(100, 1e-3)
-    assert region.opened > 0
+    assert region.activated > 0
     assert sim.active > few
     assert np.abs(sim.momentum - before).max() <= 1e-11 * np.abs(before).max()

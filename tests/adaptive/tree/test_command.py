@@ -10,8 +10,8 @@ import pytest
 from adaptive.tree.test_whole import front
 from adaptive.trees import PlainTree
 from bough.adaptive.potentials import Potentials
+from bough.adaptive.tree.bounded_pass import DONE, MET, OVER_LINKAGE
 from bough.adaptive.tree.contract import no_forces
-from bough.adaptive.tree.front import DONE, MET, OVER_LINKAGE
 from bough.adaptive.tree.layout import RIGID, TOTAL, make_clock, make_keeps
 from bough.adaptive.tree.passes import CHANGED, POSES, REBUILD, REFINE, SOLVE, Order, command
 
@@ -22,15 +22,15 @@ class Told:
     """A tree that takes orders as plain Python."""
 
     def __init__(self, seed):
-        self.tree, self.front = PlainTree(seed), None
-        self.front = front(self.tree)
+        self.tree, self.queue = PlainTree(seed), None
+        self.queue = front(self.tree)
         self.loads, self.clock = no_forces(len(self.tree.st.force)), make_clock()
 
     def __call__(self, what, number=(), out=None, limits=(0.0, 0.0, 0.0)):
         t = self.tree
         order = Order(what, OVER_LINKAGE, limits, math.inf, np.array(number, np.int64), out, make_keeps(TOTAL | RIGID))
         return command(
-            t.m, t.plan, t.st, self.front, self.loads, self.clock, order, Potentials(t.model, t.st.q, t.st.tau).springs
+            t.m, t.plan, t.st, self.queue, self.loads, self.clock, order, Potentials(t.model, t.st.q, t.st.tau).springs
         )
 
 
@@ -54,7 +54,7 @@ def test_refined_to_the_end_it_is_the_exact_solution():
     exact = told.tree.st.qdd.copy()
     told.tree.st.qdd[:] = 0.0
     assert told(REFINE, [1]) != MET
-    assert told.front.count[DONE] == 1
+    assert told.queue.count[DONE] == 1
     assert told(REFINE, [64]) == MET
     np.testing.assert_allclose(told.tree.st.qdd, exact, rtol=1e-9, atol=1e-9)
 

@@ -1,4 +1,4 @@
-"""Contracted trees: forces on bodies act on the pieces that bear them as they did, however these turn."""
+"""Contracted trees: forces on bodies act on the clusters that bear them as they did, however these turn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from adaptive.linkages import random_forces, random_linkage, simulate
 from bough.adaptive import energy
-from bough.adaptive.tree.contract import Applied, gather, load_body, load_pieces, piece_loads
+from bough.adaptive.tree.contract import Applied, cluster_loads, gather, load_body, load_clusters
 
 
 @pytest.mark.interpreted
@@ -19,21 +19,21 @@ def test_five_forces_stand_for_all_on_a_piece():
     body, world = np.array([0, 1, 2, 2, 3, 4]), np.array([True, False, True, False, True, True])
     force, moment, point = rng.normal(size=(3, 6, 3))
     loads, _ = gather(Applied(body, world, force, moment, point), np.zeros(5, np.int32))
-    bearer = np.array([0, 0, 1, 1, -1])  # of the five bodies; the last is part of the ground
+    carrier = np.array([0, 0, 1, 1, -1])  # of the five bodies; the last is part of the ground
     place = [(Rotation.random(random_state=k).as_matrix(), rng.normal(size=3)) for k in range(5)]
-    pieces = SimpleNamespace(bearer=bearer, pose=np.array([[*R.ravel(), *p] for R, p in place]))
-    found = piece_loads(bearer, 2)
-    load_pieces(loads, pieces, found)
-    for k, piece in enumerate(found.body):
+    clusters = SimpleNamespace(carrier=carrier, pose=np.array([[*R.ravel(), *p] for R, p in place]))
+    found = cluster_loads(carrier, 2)
+    load_clusters(loads, clusters, found)
+    for k, cluster in enumerate(found.body):
         turn, out = Rotation.random(random_state=9 + k).as_matrix(), np.zeros((2, 6))
         load_body(out, found, k, tuple(turn.ravel()))
         expected = np.zeros(6)
         for b, (f, n, r, fixed) in zip(body, zip(force, moment, point, world, strict=True), strict=True):
-            if bearer[b] == piece:
+            if carrier[b] == cluster:
                 R, p = place[b]
                 f, n = (turn.T @ x if fixed else R @ x for x in (f, n))
                 expected += np.concatenate([n + np.cross(p + R @ r, f), f])
-        np.testing.assert_allclose(out[piece], expected, atol=1e-10)
+        np.testing.assert_allclose(out[cluster], expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bough import adaptive
 from bough.adaptive.tree.assembly import assembly_tree
-from bough.adaptive.tree.shapes import GivenPairs, rows_of
+from bough.adaptive.tree.shapes import NestedPairs, rows_of
 from bough.zoo.families import _family
 from tests.adaptive.linkages import random_forces, random_linkage, simulate
 
@@ -70,7 +70,7 @@ def test_any_tree_with_any_handles_gives_the_accelerations_of_plain_steps(seed):
     expected = simulate(twin.model, q, forces, method="aba").accelerations()
     link = adaptive.QuasiStatics(twin.model, method="dca").solver.assemble().link
     parent = [p if p >= 0 else len(link.parent) for p in link.parent.tolist()]
-    rows = GivenPairs(tuple(random_rows(parent, rng)))
+    rows = NestedPairs(tuple(random_rows(parent, rng)))
     for method in ("dca", "adaptive"):
         found = simulate(twin.model, q, forces, method=method, assembly=rows).accelerations()
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())

@@ -11,11 +11,11 @@ import numpy as np
 
 from bough.adaptive.cost import LEAST, LEAST_CLUSTERS, ReselectionInterval
 from bough.adaptive.engines.contracted import ContractedLinkage
-from bough.adaptive.engines.rest import OUTGROWN, Course
+from bough.adaptive.engines.rest import POWER_CHANGED, StepControl
 from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.tree.bounded_pass import DONE, MET, ROOT, WAITING
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import NO_LIMIT
-from bough.adaptive.tree.front import DONE, MET, ROOT, WAITING
 from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Region:
         self.solver = solver
         self.interval = ReselectionInterval(int(every or first), every is not None)
         self.age = 0  # steps since it was chosen
-        self.share = 1.0  # of eps at which clusters were left closed: what they would do is less than what is lost
+        self.share = 1.0  # of eps at which clusters were inactive: what they would do is less than what is lost
         self.lost = math.nan  # square of what locking changes in the mass metric, when it was chosen
 
     @cached_property
@@ -46,18 +46,18 @@ class Region:
         return self.interval.every - self.age
 
     def state(self) -> dict[str, Any]:
-        """What it remembers, for a checkpoint."""
+        """The state for a checkpoint."""
         return {"age": self.age, "share": self.share, "lost": self.lost, "interval": asdict(self.interval)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave."""
+        """Take back what `state` returned."""
         self.age, self.share, self.lost = state["age"], state["share"], state["lost"]
         self.interval = ReselectionInterval(**state["interval"])
 
 
 LEAST_SHARE = 1e-6  # of eps: what clusters would do is hidden by rounding then
 CANCELLED = 4.0  # times rounding of accelerations on the tree, as a share of the power: less is no difference
-LITTLE = 0.25  # of the loss allowed: more clusters may be left closed
+LITTLE = 0.25  # of the loss allowed: more clusters may be inactive
 GROWTH, REST = 4.0, 1 / 16  # times the power for which a region was chosen: another one is, before its time
 
 
@@ -113,31 +113,31 @@ class BoundedRegion(Region):
 
     @property
     def _has_changed(self) -> bool:
-        """Whether power is another than the region was chosen for, or spent; looked at after 1, 2, 4 ... steps."""
+        """Whether power has left the range for which the region was chosen; checked after 1, 2, 4 ... steps."""
         if self.age == 0 or self.age & (self.age - 1) or self.linkage.joints == 0:
             return False
         return not REST * self.power <= self.linkage.engine.power() <= GROWTH * self.power
 
     def _choose(self, budget: int) -> bool:
         """Open clusters until the error is met; by energy, until no more of the descent rate is lost than allowed."""
-        served = self._served()
+        power = self._power_of_last()
         tree, linkage, error = self.solver.ready_tree(), self.linkage, self._error()
         if len(self.open):
             self.solver.inputs.shared.qdd[linkage.mechanism.v_index] = 0.0
         loads, full, allowed = self.solver.inputs.forces.loads(), math.nan, math.inf
         if error.over == "energy":
-            full = float(tree.front.value[ROOT])
+            full = float(tree.queue.value[ROOT])
             allowed = error.eps**2 * error.scaled(full, 0.0)
         else:
             self.share = 1.0
-        if full > 0.0 and not math.isnan(served):
-            self.interval.learn(1.0 - served / full, allowed / full)
-        whole = self._whole(full, allowed)
-        while tree.refine(self._inner(error), budget - int(tree.front.count[DONE])) == MET:
-            self._take_open(loads)
+        if full > 0.0 and not math.isnan(power):
+            self.interval.learn(1.0 - power / full, allowed / full)
+        whole = self._unlocked(full, allowed)
+        while tree.refine(self._inner(error), budget - int(tree.queue.count[DONE])) == MET:
+            self._contract_active(loads)
             self.full = full
             self.lost = lost = self._lost(whole)
-            if int(tree.front.count[WAITING]) == 0:
+            if int(tree.queue.count[WAITING]) == 0:
                 self.share, lost = 1.0, 0.0
             if not lost > allowed:
                 if lost < LITTLE * allowed:
@@ -150,24 +150,24 @@ class BoundedRegion(Region):
         self.known = False
         return False
 
-    def _take_open(self, loads: Loads) -> None:
+    def _contract_active(self, loads: Loads) -> None:
         """Contract the linkage to the clusters that the tree has open, and solve it."""
         self.linkage.contract(loads)
         self.linkage.solve(self.solver.closing_rate)
-        self.open = self.linkage.open_nodes.copy()
+        self.open = self.linkage.active_nodes.copy()
         self.age, self.known, self.power = 0, True, self.linkage.engine.power()
-        self.root = float(self.linkage.tree.front.value[ROOT])
+        self.root = float(self.linkage.tree.queue.value[ROOT])
 
     def _inner(self, error: ErrorMeasure) -> ErrorMeasure | None:
-        """The error at which clusters are left closed; None where rounding hides what they would do: all are opened."""
+        """The error at which clusters are inactive; None where rounding hides what they would do: all are active."""
         return replace(error, eps=self.share * error.eps) if self.share >= LEAST_SHARE else None
 
-    def _whole(self, full: float, allowed: float) -> FloatArray | None:
+    def _unlocked(self, full: float, allowed: float) -> FloatArray | None:
         """Accelerations of all joints (nv,), where what locking changes is not the difference of two powers: with
         loops, whose directions out of reach are others on the contracted tree, or where rounding would decide. O(n)."""
         solver, qdd = self.solver, self.solver.inputs.shared.qdd
-        if solver.whole is not None or not allowed < CANCELLED * solver.assemble().noise.rounding * full:
-            return solver.whole
+        if solver.unlocked is not None or not allowed < CANCELLED * solver.assemble().noise.rounding * full:
+            return solver.unlocked
         kept, loads = qdd.copy(), solver.inputs.forces.loads()
         solver.engine.solve(loads)
         whole, qdd[:] = qdd.copy(), kept
@@ -180,8 +180,8 @@ class BoundedRegion(Region):
         other = whole - self.solver.inputs.shared.qdd
         return self.solver.engine.product(other, other)
 
-    def _served(self) -> float:
-        """The power of the region that has served its time, under the forces now; NaN where there is none."""
+    def _power_of_last(self) -> float:
+        """The power of the region that has ended, under the forces now; NaN where there is none."""
         interval = self.interval
         if interval.open:
             interval.ended(self.age)
@@ -192,12 +192,12 @@ class BoundedRegion(Region):
         return self.linkage.engine.power()
 
     @property
-    def may_be_left(self) -> bool:
+    def allows_full_steps(self) -> bool:
         """Whether full steps may take its place with method "adaptive": by energy they lose nothing."""
         error, is_large = self.solver.error, self.solver.selector.joints > LEAST_CLUSTERS
         return error.over == "energy" and error.eps > 0.0 and not self.interval.fixed and is_large
 
-    def is_hopeless(self, most: int) -> bool:
+    def needs_more_than(self, most: int) -> bool:
         """Whether even without those joints that move least, by a full solution, more would be open than so many."""
         error, solver = self._error(), self.solver
         if error.over != "energy":
@@ -218,8 +218,8 @@ class BoundedRegion(Region):
         self._choose(NO_LIMIT)
         tree, error = self.solver.assemble(), self.solver.error
         tree.refine(None, NO_LIMIT if budget is None else int(budget))
-        self._take_open(self.solver.inputs.forces.loads())
-        self.lost = self._lost(self._whole(self.full, 0.0))
+        self._contract_active(self.solver.inputs.forces.loads())
+        self.lost = self._lost(self._unlocked(self.full, 0.0))
         return self.bound() if error.over == "energy" else math.nan
 
     def _error(self) -> ErrorMeasure:
@@ -238,7 +238,7 @@ class BoundedRegion(Region):
         return solver.h / math.sqrt(least)
 
     def bound(self) -> float:
-        """What was lost when the region was chosen: a share of the norm of all accelerations, or metres for a step."""
+        """The loss when the region was chosen: a share of the norm of all accelerations, or metres for a step."""
         error = self.solver.error
         lost, scale = max(self.lost, 0.0), error.scaled(self.full, 0.0)
         if error.metres:
@@ -249,20 +249,20 @@ class BoundedRegion(Region):
         """The square of the accelerations found last in the mass metric."""
         return self.linkage.engine.power() if self.known else math.nan
 
-    def march(self, course: Course, ties: Any) -> float:
+    def march(self, control: StepControl, ties: Any) -> float:
         """Take steps until forces outgrow the region, if they are checked; returns the energy of springs."""
-        if course.checks[0]:
-            course.age[0], course.faded[0] = self.age, REST * self.power
-            course.grown[0] = GROWTH * self.power if self.power > 0.0 else math.inf
-        steps = int(course.steps[0])
-        energy = self.linkage.march(course, ties, self.solver.closing_rate)
-        done = steps - int(course.steps[0])
-        self.solver.clock.time[0] += done * course.h[0]
+        if control.checks[0]:
+            control.age[0], control.least_power[0] = self.age, REST * self.power
+            control.most_power[0] = GROWTH * self.power if self.power > 0.0 else math.inf
+        steps = int(control.steps[0])
+        energy = self.linkage.march(control, ties, self.solver.closing_rate)
+        done = steps - int(control.steps[0])
+        self.solver.clock.time[0] += done * control.h[0]
         self.solver.clock.step[0] += done
         self.age += done
         self.moved, self.placed = True, False
         self.linkage.tree.state.stamp[self.open] = max(self.solver.clock.step[0], 1.0)
-        if course.code[0] == OUTGROWN:
+        if control.code[0] == POWER_CHANGED:
             self.age = self.interval.every
         return energy
 
@@ -291,14 +291,14 @@ class BoundedRegion(Region):
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave."""
+        """Take back what `state` returned."""
         super().restore(state)
         self.full, self.power = state["full"], state["power"]
         if "open" not in state:
             return
         tree, age = self.solver.ready_tree(), self.age
-        tree.open(state["open"])
-        self._take_open(self.solver.inputs.forces.loads())
+        tree.activate(state["open"])
+        self._contract_active(self.solver.inputs.forces.loads())
         tree.restart()
         self.linkage.solve(self.solver.closing_rate)
         self.age, self.power = age, state["power"]

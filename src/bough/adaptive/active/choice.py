@@ -1,4 +1,4 @@
-"""Which clusters are active next: closed where they do next to nothing beyond rigid motion, opened where they would.
+"""The choice of active clusters: locked where they hardly differ from rigid motion, activated where they would differ.
 
 From the root down, with the figures of a bound evaluation. An active node closes where A / eps_a^2 + V / eps_v^2 <=
 theta m; a closed one opens where E > eps_a^2 m, m being the mass that eps_a is meant for. Between both lies the
@@ -30,7 +30,7 @@ from bough.adaptive.active.evaluation import (
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.tree.algebra import hand_down, put_acceleration, share_out
 from bough.adaptive.tree.blocks import ZERO6, full_six, joint_terms, six
-from bough.adaptive.tree.front import DONE, get_pair, put_pair
+from bough.adaptive.tree.bounded_pass import DONE, get_pair, put_pair
 from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, far_pose, near_body
 from bough.adaptive.tree.rigid import cluster_inertia, gap_of, is_ground, released_square
 from bough.compile.kernel import loop_kernel
@@ -54,10 +54,10 @@ class Rule(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What was chosen."""
+    """A choice of active nodes."""
 
-    node: Rows  # (nodes + 2,) open nodes, parents first
-    code: Rows  # (nodes + 2,) closed clusters below them
+    node: Rows  # (nodes + 2,) active nodes, parents first
+    code: Rows  # (nodes + 2,) inactive clusters below them
     square: Rows  # (nodes + 2,) what release would add there
     a: Rows  # (nodes + 2, 6) acceleration of each, if it alone were rigid
     momentum: Rows  # (nodes + 2, 6)
@@ -66,7 +66,7 @@ class Choice(NamedTuple):
 
 
 def make_choice(nodes: int) -> Choice:
-    """Room for all clusters of a tree with so many nodes."""
+    """Space for all clusters of a tree with so many nodes."""
     node, code = np.zeros((2, nodes + 2), np.int64)
     a, momentum = np.zeros((2, nodes + 2, 6))
     return Choice(node, code, np.zeros(nodes + 2), a, momentum, np.zeros(5, np.int64), np.zeros(1))
@@ -88,7 +88,7 @@ def _note_closed(t: MovingTree, x: Choice, code: int, square: Scalar, k: Force, 
 
 @loop_kernel
 def _open_forces(t: MovingTree, n: int, v: Motion, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
-    """Forces on the children of a closed cluster that moves with v, all joints released; y.Q are its torques."""
+    """Forces on the children of a inactive cluster that moves with v, all joints released; y.Q are its torques."""
     m, plan, st = t.m, t.plan, t.st
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     beta = gap_of(m, plan, st, n, squares((v[0], v[1], v[2])), 1.0)
@@ -103,7 +103,7 @@ def _open_forces(t: MovingTree, n: int, v: Motion, f1: Force, f2: Force) -> tupl
 @loop_kernel
 def choose(t: MovingTree, rule: Rule, x: Choice) -> Scalar:
     """Fill x; returns 0 where more clusters than the rule allows would be open."""
-    m, plan, st, fr, y = t.m, t.plan, t.st, t.fr, t.y
+    m, plan, st, pq, y = t.m, t.plan, t.st, t.pq, t.y
     x.count[:] = 0
     x.size[0] = 0.0
     top, root = 1, len(plan.left) - 1
@@ -118,7 +118,7 @@ def choose(t: MovingTree, rule: Rule, x: Choice) -> Scalar:
             A, V = r[SQUARE_A], r[SQUARE_V]
             if rule.by_joint == 1:
                 A, V = y.joint[code, 0], y.joint[code, 1]
-            if fr.forced[code] == 0 and A / rule.a + V / rule.v <= rule.closes:
+            if pq.forced[code] == 0 and A / rule.a + V / rule.v <= rule.closes:
                 _note_closed(t, x, code, r[SQUARE_A], six(r, K_SUM), six(r, H_SUM))
                 x.count[CLOSED] += 1
                 continue
@@ -131,7 +131,7 @@ def choose(t: MovingTree, rule: Rule, x: Choice) -> Scalar:
             more = E
             if code >= 0 and rule.by_joint == 1:
                 more = y.joint[code, 0]
-            if code < 0 or (more <= rule.opens and fr.forced[code] == 0):
+            if code < 0 or (more <= rule.opens and pq.forced[code] == 0):
                 k, h = rigid_sums(m, plan, st, code, v, f1, f2)
                 _note_closed(t, x, code, E, k, h)
                 continue
@@ -160,12 +160,12 @@ def choose(t: MovingTree, rule: Rule, x: Choice) -> Scalar:
 
 @loop_kernel
 def settle(t: MovingTree, x: Choice) -> None:
-    """Make the choice: joints that close stand still, closed nodes get their records, and the front is the new one."""
-    plan, fr, y = t.plan, t.fr, t.y
+    """Apply the choice: locked joints stand still, inactive nodes get their records, active ones are listed."""
+    plan, pq, y = t.plan, t.pq, t.y
     for k in range(x.count[OPEN]):
         y.active[x.node[k]] = 2
-    for k in range(fr.count[DONE] - 1, -1, -1):
-        n = fr.done[k]
+    for k in range(pq.count[DONE] - 1, -1, -1):
+        n = pq.done[k]
         if y.active[n] == 1:
             y.active[n] = 0
             b = plan.body[n]
@@ -175,24 +175,24 @@ def settle(t: MovingTree, x: Choice) -> None:
             close_node(t, n)
     for k in range(x.count[OPEN]):
         y.active[x.node[k]] = 1
-        fr.done[k] = x.node[k]
-    fr.count[DONE] = x.count[OPEN]
+        pq.done[k] = x.node[k]
+    pq.count[DONE] = x.count[OPEN]
 
 
 @loop_kernel
 def momenta(t: MovingTree, x: Choice) -> None:
-    """y.momentum (P, 6): the momenta of the pieces of the contracted tree."""
+    """y.momentum (P, 6): the momenta of the clusters of the contracted tree."""
     y = t.y
     y.momentum[:, :] = 0.0
     for k in range(x.count[FRONT]):
-        at = y.piece[near_body(t.plan, x.code[k])]
+        at = y.cluster[near_body(t.plan, x.code[k])]
         if at >= 0:
             put6(y.momentum, at, add6(get6(y.momentum, at), get6(x.momentum, k)))
 
 
 @loop_kernel
 def lost(t: MovingTree, x: Choice) -> Scalar:
-    """Delta = sum_i |a_i(whole) - a_i(locked)|^2 in I_i, with the accelerations of the pieces in y.velocity.
+    """Delta = sum_i |a_i(whole) - a_i(locked)|^2 in I_i, with the accelerations of the clusters in y.velocity.
 
     Within a rigid cluster the two parts, beyond its own rigid motion and of that motion, are orthogonal. Rotors of
     active joints count, too.
@@ -201,7 +201,7 @@ def lost(t: MovingTree, x: Choice) -> Scalar:
     for k in range(x.count[FRONT]):
         code = x.code[k]
         total += x.square[k]
-        at = t.y.piece[near_body(plan, code)]
+        at = t.y.cluster[near_body(plan, code)]
         if at >= 0:
             d = sub6(get6(x.a, k), get6(t.y.velocity, at))
             total += dot6(d, rigid_times(cluster_inertia(m, plan, t.st, code), d))
@@ -221,9 +221,9 @@ BUILD, EVALUATE, CHOOSE, SETTLE, MOMENTA, LOST = range(6)
 
 
 @loop_kernel
-def attend(t: MovingTree, x: Choice, rule: Rule, touched: Rows, what: int) -> Scalar:
+def run_evaluation(t: MovingTree, x: Choice, rule: Rule, touched: Rows, what: int) -> Scalar:
     """BUILD: all records. EVALUATE: what active nodes do, then CHOOSE: the next region. SETTLE: make it so. MOMENTA: of
-    its pieces, into y.momentum. LOST: Delta."""
+    its clusters, into y.momentum. LOST: Delta."""
     if what == BUILD:
         build(t)
     elif what == SETTLE:

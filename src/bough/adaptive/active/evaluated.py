@@ -29,9 +29,9 @@ from bough.adaptive.active.choice import (
     SETTLE,
     Choice,
     Rule,
-    attend,
     make_choice,
     make_rule,
+    run_evaluation,
 )
 from bough.adaptive.active.evaluation import Evaluation, MovingTree, joint_sums, make_evaluation
 from bough.adaptive.compiled import compiled
@@ -39,9 +39,9 @@ from bough.adaptive.cost import BUILD_COST, EVALUATION_COST, EVERY, NO_LIMIT, mo
 from bough.adaptive.engines.contracted import LoopForces
 from bough.adaptive.engines.engine import Engine
 from bough.adaptive.potentials import Springs
+from bough.adaptive.tree.bounded_pass import DONE
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import TreeEngine
-from bough.adaptive.tree.front import DONE
 from bough.adaptive.tree.passes import PLACE
 from bough.errors import ModelError
 from bough.types import FloatArray, IntArray
@@ -50,7 +50,17 @@ if TYPE_CHECKING:
     from bough.adaptive.solver import MotionSolver
 
 
-KEPT = ("energy_lost", "opened", "closed", "stale", "touched", "is_limited", "begun", "h", "urgent")  # by checkpoints
+KEPT = (
+    "energy_lost",
+    "activated",
+    "locked",
+    "stale",
+    "touched",
+    "is_limited",
+    "begun",
+    "h",
+    "urgent",
+)  # by checkpoints
 NOTHING = np.zeros(0, np.int64)
 NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0, 0)
 HUGE = 1e30
@@ -72,10 +82,10 @@ class EvaluatedRegion(Region):
         self.age, self._most = self.interval.every, most
         self.mass, self.body_mass = model.total_mass, model.total_mass / max(1, len(model.joints))
         self.energy_lost = 0.0
-        self.hidden: float | None = None  # J, of what is locked to the ground and of locked springs, once asked for
+        self.hidden: float | None = None  # J, of what is locked to the ground and of locked springs, when first needed
         self.stale = False  # whether all records are behind
         self.touched: list[int] = []  # nodes below which forces or torques are others
-        self.opened = self.closed = 0  # clusters, since the beginning
+        self.activated = self.locked = 0  # clusters, since the beginning
         self.is_limited = False  # whether a budget of clusters has made the last rule coarser
         self.begun = False  # whether there is a region for this configuration
         self.h = 0.0  # step for which springs and dampers are implicit in the evaluation
@@ -89,7 +99,7 @@ class EvaluatedRegion(Region):
     def evaluation(self) -> Evaluation:
         """Working space of bound evaluations."""
         plan = self.tree.plan
-        return make_evaluation(len(plan.left), int(plan.depth[0]), self.linkage.piece)
+        return make_evaluation(len(plan.left), int(plan.depth[0]), self.linkage.cluster)
 
     @cached_property
     def choice(self) -> Choice:
@@ -132,7 +142,7 @@ class EvaluatedRegion(Region):
         """
         solver, changes, selector, interval = self.solver, self.solver.changes, self.solver.selector, self.interval
         if self.begun and self.age >= interval.every:
-            selector.upsets = 0
+            selector.restarts = 0
         if solver.method == "auto" and not self.begun:
             moving = int(np.count_nonzero(solver.motion.v))
             if not selector.may_try(moving, self._spacing):
@@ -157,14 +167,14 @@ class EvaluatedRegion(Region):
                 self.loop_forces.record()
             with self.with_loops(loads):
                 self.begin(loads, h)
-            changes.taken_by_tree()
+            changes.clear_all()
             self.begun, self.h, self.age, changed = True, h, interval.every, False
         elif changed:
             plan = self.tree.plan
             locked = self.evaluation.active[plan.node_of[plan.host[changes.torques]]] == 0
             self.urgent = self.urgent or bool(locked.any())
             self.note(changes.everything or changes.most_forces, changes.forces, changes.torques)
-            changes.taken_by_tree()
+            changes.clear_all()
             self.linkage.reload(loads)
         loose = False  # friction may not hold what is locked under loads far from those of the last choice
         if solver.engine.has_stops and changed:
@@ -222,15 +232,15 @@ class EvaluatedRegion(Region):
             nodes = self._moving()
         y.active[:] = 0
         y.active[nodes] = 1
-        tree.front.done[: len(nodes)], tree.front.count[DONE] = nodes, len(nodes)
-        self._attend(BUILD, loads)
+        tree.queue.done[: len(nodes)], tree.queue.count[DONE] = nodes, len(nodes)
+        self._run(BUILD, loads)
         self.touched, self.stale, self.hidden = [], False, None
         self.linkage.forget()
         self.linkage.contract(loads)
 
     def _moving(self) -> IntArray:
         """Nodes whose joints move, and all above them, parents first."""
-        plan, active = self.tree.plan, np.array(self.tree.front.forced)
+        plan, active = self.tree.plan, np.array(self.tree.queue.forced)
         dofs = np.flatnonzero(self.solver.motion.v[self.solver.mechanism.v_index])
         nodes = plan.node_of[np.unique(np.searchsorted(plan.dof, dofs, "right") - 1)].astype(np.int64)
         while len(nodes):
@@ -240,12 +250,12 @@ class EvaluatedRegion(Region):
             nodes = nodes[active[nodes] == 0]
         return np.flatnonzero(active)[::-1]
 
-    def _attend(self, what: int, loads: Loads, rule: Rule = NO_RULE, touched: IntArray = NOTHING) -> float:
-        """Have something done with the tree; see `attend`."""
+    def _run(self, what: int, loads: Loads, rule: Rule = NO_RULE, touched: IntArray = NOTHING) -> float:
+        """Have something done with the tree; see `run_evaluation`."""
         tree, solver = self.tree, self.solver
         own = loads, solver.laws, self._springs, solver.motion, self.evaluation
-        whole = tree.mechanism, tree.plan, tree.state, tree.front, *own
-        return float(compiled(attend)(MovingTree(*whole), self.choice, rule, touched, what))
+        whole = tree.mechanism, tree.plan, tree.state, tree.queue, *own
+        return float(compiled(run_evaluation)(MovingTree(*whole), self.choice, rule, touched, what))
 
     # How it is chosen
 
@@ -286,7 +296,7 @@ class EvaluatedRegion(Region):
                 self._has_warned = True
             met = not certified or found <= error.eps or self.is_limited  # as far as it may be
             if not met and found > self.noise_floor and max(share, 2 * LEAST_SHARE) > self.share:
-                return self._open_all(loads, limit)
+                return self._activate_all(loads, limit)
             if met or share > self.share or share <= LEAST_SHARE:
                 if certified and first and found < 0.5 * error.eps:
                     self.share = min(1.0, 1.5 * self.share)
@@ -321,7 +331,7 @@ class EvaluatedRegion(Region):
             torque, weld = e.stop_torque.copy(), e.weld_armature.copy()
             full.publish_stops()
             others = (e.weld_armature != weld) | ((e.weld_armature == 0.0) & (e.stop_torque != torque))
-            part, at = self.engine.laws, self.linkage.pieces.dofs
+            part, at = self.engine.laws, self.linkage.clusters.dofs
             part.stop_torque[:], part.weld_armature[:] = e.stop_torque[at], e.weld_armature[at]
             joints = np.unique(np.searchsorted(self.solver.mechanism.dof, np.flatnonzero(others), "right") - 1)
             self.note(False, [], joints.tolist())
@@ -330,7 +340,7 @@ class EvaluatedRegion(Region):
             self.note(False, self.loop_forces.record(), [])
         return whole
 
-    def _open_all(self, loads: Loads, limit: int) -> bool:
+    def _activate_all(self, loads: Loads, limit: int) -> bool:
         """Make all joints active, where rounding keeps a rule from meeting the error."""
         if not self._choose_by(loads, Rule(-1.0, -1.0, 1.0, 1.0, limit, 0)):
             return False
@@ -359,16 +369,16 @@ class EvaluatedRegion(Region):
         Within a budget of clusters the rule is made coarser instead.
         """
         touched = np.unique(np.array(self.touched, np.int64)) if self.touched else NOTHING
-        work = self.engine.work  # how the pieces move
+        work = self.engine.work  # how the clusters move
         if self.evaluation.velocity is not work.a:
             self.evaluation = self.evaluation._replace(velocity=work.a, momentum=work.momentum)
         energy = self.engine.kinetic_energy()
         if self.stale or len(touched) > 0.2 * len(self.tree.plan.left):
-            self._attend(BUILD, loads)
+            self._run(BUILD, loads)
             touched = NOTHING
         self.touched, self.stale = [], False
         limits = rule if self._most is None else rule._replace(most=min(self._most, rule.most))
-        fits = self._attend(EVALUATE, loads, limits, touched)
+        fits = self._run(EVALUATE, loads, limits, touched)
         while fits == 0.0:
             if limits.most == rule.most:
                 return False
@@ -376,27 +386,27 @@ class EvaluatedRegion(Region):
                 limits = limits._replace(most=rule.most)
             else:
                 limits = limits._replace(opens=2.0 * limits.opens, a=2.0 * limits.a, v=2.0 * limits.v)
-            fits = self._attend(CHOOSE, loads, limits)
+            fits = self._run(CHOOSE, loads, limits)
         self.is_limited = limits.opens != rule.opens
         if self.choice.count[CLOSED] or self.choice.count[FRESH]:
             self._change(loads, energy)
         self.engine.accelerate_with_known_stops(self.linkage.loads, float(self.evaluation.lead[0]))
-        self.lost = self._attend(LOST, loads)
+        self.lost = self._run(LOST, loads)
         return True
 
     def _change(self, loads: Loads, energy: float) -> None:
         """Make the chosen region the present one."""
         count = self.choice.count
         potential = 0.0 if self.hidden is None else float(self.engine.tally()[1:3].sum())
-        self._attend(SETTLE, loads)
-        self.opened, self.closed = self.opened + int(count[FRESH]), self.closed + int(count[CLOSED])
+        self._run(SETTLE, loads)
+        self.activated, self.locked = self.activated + int(count[FRESH]), self.locked + int(count[CLOSED])
         self.linkage.contract(loads)
         engine = self.engine
         self.evaluation = self.evaluation._replace(velocity=engine.work.a, momentum=engine.work.momentum)
         if self.hidden is not None:  # nothing has moved
             self.hidden += potential - float(engine.tally()[1:3].sum())
         if count[CLOSED]:
-            self._attend(MOMENTA, loads)
+            self._run(MOMENTA, loads)
             engine.velocities_from(engine.laws.rotor * self.solver.motion.v[engine.mechanism.v_index])
             self.energy_lost += energy - engine.kinetic_energy()
 
@@ -413,7 +423,7 @@ class EvaluatedRegion(Region):
         return self.acceleration_error
 
     def tally(self) -> FloatArray:
-        """See `Engine.tally`, of the whole linkage: from its pieces, but for the first time."""
+        """See `Engine.tally`, of the whole linkage: from its clusters, but for the first time."""
         if self.hidden is None:
             self.hidden = float(self.solver.engine.tally()[1:3].sum() - self.engine.tally()[1:3].sum())
         found = self.engine.tally()
@@ -423,19 +433,19 @@ class EvaluatedRegion(Region):
     # Checkpoints
 
     def state(self) -> dict[str, Any]:
-        """What it remembers, for a checkpoint."""
+        """The state for a checkpoint."""
         state = super().state() | {name: getattr(self, name) for name in KEPT} | {"loads": self.loads_chosen_for}
         if self.loop_forces is not None:
             state["loops"] = {"force": self.loop_forces.force, "recorded": self.loop_forces.recorded}
         if self.begun:
             laws = self.solver.laws
             state["laws"] = {"stop_torque": laws.stop_torque, "weld_armature": laws.weld_armature}
-            state["open"] = self.linkage.open_nodes.copy()
+            state["open"] = self.linkage.active_nodes.copy()
             state["stops"] = self.engine.state_of_stops()
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave; O(n) where a region was active."""
+        """Take back what `state` returned; O(n) where a region was active."""
         super().restore(state)
         if self.loop_forces is not None:
             known = state["loops"]

@@ -7,7 +7,7 @@ those of the whole linkage, no joint locked. With these, in the mass metric,
     A(C) = sum_i a_i' I_i a_i - k' I_C^-1 k,    k = sum X_i' I_i a_i      what accelerations exceed a rigid motion
     V(C) = sum_i v_i' I_i v_i - h' I_C^-1 h,    h = sum X_i' I_i v_i      the same of velocities
 
-of every active node, by sums; of a closed cluster V = 0 and A = E(f, s) (`tree.rigid`). Spatial accelerations here
+of every active node, by sums; of a inactive cluster V = 0 and A = E(f, s) (`tree.rigid`). Spatial accelerations here
 are relative to free fall; clusters with the ground are compared with standing still.
 """
 
@@ -21,13 +21,13 @@ from bough.adaptive.engines.sweeps import JointLaws, JointState, torque
 from bough.adaptive.potentials import Springs, spring
 from bough.adaptive.tree.algebra import WELDED, hand_down, matrices, put_acceleration
 from bough.adaptive.tree.blocks import ZERO6, joint_terms, put_six, six
+from bough.adaptive.tree.bounded_pass import DONE, Queue, get_pair, put_pair
 from bough.adaptive.tree.contract import Loads
-from bough.adaptive.tree.front import DONE, Front, get_pair, put_pair
 from bough.adaptive.tree.layout import (
     GAMMA,
     IDENTITY,
     ZERO3,
-    Blueprint,
+    Layout,
     State,
     compose,
     cross_pose,
@@ -76,11 +76,11 @@ from bough.types import Force, IntArray, Motion, RigidInertia, Rows, Scalar, Sym
 
 
 class Evaluation(NamedTuple):
-    """What a bound evaluation reads and writes beside the tree."""
+    """Arrays of a bound evaluation beside those of the tree."""
 
     active: Rows  # (nodes,) 1 where a node is active
-    solid: Rows  # (nodes,) 1 where all joints of a closed node are welded
-    piece: Rows  # (N + 1,) the primitive of the contracted tree that a near body is; -1 the ground
+    solid: Rows  # (nodes,) 1 where all joints of a inactive node are welded
+    cluster: Rows  # (N + 1,) the primitive of the contracted tree that a near body is; -1 the ground
     velocity: Rows  # (P, 6) of these, spatial, in their frames; for `lost`, their accelerations
     momentum: Rows  # (P, 6) theirs
     Q: Rows  # (6,) torques of one joint
@@ -98,22 +98,22 @@ class Evaluation(NamedTuple):
     joint: Rows  # (nodes, 2) sums of squares of joint accelerations and rates; empty unless a rule goes by them
 
 
-def make_evaluation(nodes: int, depth: int, piece: IntArray) -> Evaluation:
+def make_evaluation(nodes: int, depth: int, cluster: IntArray) -> Evaluation:
     """Working space for bound evaluations of an assembly tree."""
     stack = np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)), np.zeros((depth + 3, 6))
     active = np.zeros((2, nodes), np.int8)
-    pieces = np.zeros((0, 6)), np.zeros((0, 6))
+    clusters = np.zeros((0, 6)), np.zeros((0, 6))
     rest = np.zeros(1), np.zeros((0, 2))
-    return Evaluation._make([*active, piece, *pieces, np.zeros(6), *make_columns(), *stack, *rest])
+    return Evaluation._make([*active, cluster, *clusters, np.zeros(6), *make_columns(), *stack, *rest])
 
 
 class MovingTree(NamedTuple):
     """The assembly tree of a moving linkage, with all that an evaluation needs."""
 
     m: Mechanism  # with the armature of implicit steps and of welded joints
-    plan: Blueprint
+    plan: Layout
     st: State
-    fr: Front  # whose opened nodes are the active ones
+    pq: Queue  # whose active nodes are the active ones
     loads: Loads
     e: JointLaws
     p: Springs
@@ -132,14 +132,14 @@ def is_solid(y: Evaluation, code: int) -> bool:
 
 
 @kernel
-def motion_of(plan: Blueprint, y: Evaluation, code: int) -> Motion:
-    """Velocity of the near frame of a closed cluster."""
-    at = y.piece[near_body(plan, code)]
+def motion_of(plan: Layout, y: Evaluation, code: int) -> Motion:
+    """Velocity of the near frame of a inactive cluster."""
+    at = y.cluster[near_body(plan, code)]
     return get6(y.velocity, at) if at >= 0 else ZERO6
 
 
 @kernel
-def products(plan: Blueprint, y: Evaluation, code: int) -> Symmetric:
+def products(plan: Layout, y: Evaluation, code: int) -> Symmetric:
     """The products of its angular velocity."""
     v = motion_of(plan, y, code)
     return squares((v[0], v[1], v[2]))
@@ -162,7 +162,7 @@ def joint_pull(t: MovingTree, n: int) -> None:
 
 
 @kernel
-def _far_turn(plan: Blueprint, st: State, y: Evaluation, n: int) -> Vector:
+def _far_turn(plan: Layout, st: State, y: Evaluation, n: int) -> Vector:
     """Angular velocity of the body that the joint of node n is on, at the parent's side, in its frame."""
     code, far = plan.left[n], True
     while is_active(y, code):
@@ -177,7 +177,7 @@ def _far_turn(plan: Blueprint, st: State, y: Evaluation, n: int) -> Vector:
 
 
 @loop_kernel
-def _drift(m: Mechanism, plan: Blueprint, st: State, s: JointState, b: int, w: Vector) -> Motion:
+def _drift(m: Mechanism, plan: Layout, st: State, s: JointState, b: int, w: Vector) -> Motion:
     """The acceleration of body b that velocities cause beyond its parent's, which turns with w; in b's frame."""
     acc, t = (IDENTITY, ZERO3), ZERO6
     for i in range(plan.first[b], plan.last[b] + 1):
@@ -203,7 +203,7 @@ def _drift(m: Mechanism, plan: Blueprint, st: State, s: JointState, b: int, w: V
 
 
 @loop_kernel
-def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Evaluation, code: int, far: bool) -> Motion:
+def _bias_now(m: Mechanism, plan: Layout, st: State, y: Evaluation, code: int, far: bool) -> Motion:
     """b of a child, closed or active, as it is now."""
     if is_active(y, code):
         r = st.record[plan.offset[code] : plan.offset[code + 1]]
@@ -261,13 +261,13 @@ def renew(t: MovingTree, n: int, anew: bool) -> None:
 
 @loop_kernel
 def build(t: MovingTree) -> None:
-    """Records of all closed nodes from q. O(n)."""
-    plan, fr = t.plan, t.fr
+    """Records of all inactive nodes from q. O(n)."""
+    plan, pq = t.plan, t.pq
     place_all(t.m, plan, t.st)
     for k in range(len(t.loads.body)):
-        mark(plan, fr, plan.leaf_up[plan.host[t.loads.body[k]]])
-    for k in range(visit_marked(plan, t.st, fr, t.loads)):
-        fr.tier[fr.order[k]] = 0
+        mark(plan, pq, plan.leaf_up[plan.host[t.loads.body[k]]])
+    for k in range(visit_marked(plan, t.st, pq, t.loads)):
+        pq.tier[pq.order[k]] = 0
     for n in range(len(plan.left)):
         if not is_active(t.y, n):
             renew(t, n, True)
@@ -276,19 +276,19 @@ def build(t: MovingTree) -> None:
 @loop_kernel
 def climb(t: MovingTree, touched: Rows) -> None:
     """Bring active nodes up to date, and closed ones below which forces or torques are others; `touched` are nodes."""
-    plan, fr = t.plan, t.fr
-    follow(t.m, plan, t.st, fr)
-    mark_loads(plan, fr, t.loads)
+    plan, pq = t.plan, t.pq
+    follow(t.m, plan, t.st, pq)
+    mark_loads(plan, pq, t.loads)
     for k in range(len(touched)):
-        mark(plan, fr, touched[k])
-    count = visit_marked(plan, t.st, fr, t.loads)
+        mark(plan, pq, touched[k])
+    count = visit_marked(plan, t.st, pq, t.loads)
     for k in range(count - 1, -1, -1):
-        renew(t, fr.order[k], t.e.stops[0] == 1)  # joints may be welded that were not
-        fr.tier[fr.order[k]] = 0
+        renew(t, pq.order[k], t.e.stops[0] == 1)  # joints may be welded that were not
+        pq.tier[pq.order[k]] = 0
 
 
 @loop_kernel
-def joint_sums(m: Mechanism, plan: Blueprint, s: JointState, out: Rows) -> None:
+def joint_sums(m: Mechanism, plan: Layout, s: JointState, out: Rows) -> None:
     """The papers' metrics: sums of qdd^2 and qd^2 over the joints of each node; s.qdd are those of all joints. O(n)."""
     for n in range(len(plan.left)):
         out[n, 0], out[n, 1] = 0.0, 0.0
@@ -314,7 +314,7 @@ TOTAL_A, TOTAL_V, SQUARE_A, SQUARE_V, K_SUM, H_SUM = 6, 7, 8, 9, 19, 25
 @loop_kernel
 def _add_sums(
     m: Mechanism,
-    plan: Blueprint,
+    plan: Layout,
     st: State,
     n: int,
     code: int,
@@ -343,9 +343,9 @@ def _add_sums(
 
 @loop_kernel
 def rigid_sums(
-    m: Mechanism, plan: Blueprint, st: State, code: int, v: Motion, f1: Force, f2: Force
+    m: Mechanism, plan: Layout, st: State, code: int, v: Motion, f1: Force, f2: Force
 ) -> tuple[Force, Force]:
-    """k and h of a closed cluster that moves with v under forces on its handles; zero with the ground."""
+    """k and h of a inactive cluster that moves with v under forces on its handles; zero with the ground."""
     if is_ground(plan, code):
         return ZERO6, ZERO6
     I = cluster_inertia(m, plan, st, code)
@@ -356,7 +356,7 @@ def rigid_sums(
 
 @loop_kernel
 def _add_closed(t: MovingTree, n: int, code: int, f1: Force, f2: Force) -> None:
-    """Sums of a closed child of node n under forces on its handles."""
+    """Sums of a inactive child of node n under forces on its handles."""
     m, plan, st, y, E = t.m, t.plan, t.st, t.y, 0.0
     if not is_solid(y, code):
         E, _ = released_square(m, plan, st, code, products(plan, y, code), f1, f2)
@@ -370,8 +370,8 @@ def _add_closed(t: MovingTree, n: int, code: int, f1: Force, f2: Force) -> None:
 
 @loop_kernel
 def descend(t: MovingTree) -> None:
-    """Forces of the whole linkage on active nodes and closed children, and the sums of both."""
-    m, plan, st, fr, y = t.m, t.plan, t.st, t.fr, t.y
+    """Forces of the whole linkage on active nodes and inactive children, and the sums of both."""
+    m, plan, st, pq, y = t.m, t.plan, t.st, t.pq, t.y
     root, top = len(plan.left) - 1, 0
     if y.active[root] == 1:
         y.stack[0] = root
@@ -390,8 +390,8 @@ def descend(t: MovingTree) -> None:
                 top += 1
             else:
                 _add_closed(t, n, code, g1, g2)
-    for j in range(fr.count[DONE] - 1, -1, -1):
-        n = fr.done[j]
+    for j in range(pq.count[DONE] - 1, -1, -1):
+        n = pq.done[j]
         r = st.record[plan.offset[n] : plan.offset[n + 1]]
         I, k, h = cluster_inertia(m, plan, st, n), six(r, K_SUM), six(r, H_SUM)
         A, V = r[TOTAL_A], r[TOTAL_V]

@@ -1,6 +1,6 @@
-"""The contracted linkage (after Redon, Galoppo & Lin 2005): active joints move, clusters left closed are rigid bodies.
+"""The contracted linkage (after Redon, Galoppo & Lin 2005): active joints move, inactive clusters are rigid bodies.
 
-An assembly tree chooses which clusters are opened; what they make with the closed ones is an ordinary tree of rigid
+An assembly tree chooses active clusters; with the inactive ones they make an ordinary tree of rigid
 bodies. Its accelerations are exact for that linkage: the projection, in the mass metric, of those of all joints.
 """
 
@@ -14,17 +14,17 @@ import numpy as np
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.engine import Engine
 from bough.adaptive.engines.loops import Closing, LoopRows
-from bough.adaptive.engines.rest import Course, Ties
+from bough.adaptive.engines.rest import StepControl, Ties
 from bough.adaptive.engines.sweeps import JointLaws, JointState, laws_of
-from bough.adaptive.tree.contract import Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
+from bough.adaptive.tree.bounded_pass import DONE
+from bough.adaptive.tree.contract import Clusters, Loads, cluster_loads, contract, load_clusters, make_clusters
 from bough.adaptive.tree.engine import TreeEngine
-from bough.adaptive.tree.front import DONE
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
 
 
 class ContractedLinkage:
-    """The contracted tree of the clusters that an assembly tree has opened, with its engine.
+    """The contracted tree of the clusters that an assembly tree has activated, with its engine.
 
     At rest, springs of joints are potentials of the tree; in motion they are joint laws.
     """
@@ -42,27 +42,27 @@ class ContractedLinkage:
         self.tree, self._whole, self.laws, self.state = tree, mechanism, laws, state
         self.closing, self._integrator = closing, integrator
         nodes, bodies = len(tree.plan.left), len(tree.plan.parent)
-        self._opened, self.piece = np.zeros(nodes, np.int8), np.full(bodies + 1, -1, np.int64)
+        self._opened, self.cluster = np.zeros(nodes, np.int8), np.full(bodies + 1, -1, np.int64)
         self.engine: Engine
-        self.pieces: Pieces
+        self.clusters: Clusters
         self.loads: Loads
         self._from: Loads | None = None  # the loads that were contracted
-        self.which: IntArray = np.zeros(0, np.int64)  # loops that are open on it; those within one piece stay closed
+        self.which: IntArray = np.zeros(0, np.int64)  # loops that are open on it; those within one cluster stay closed
 
     @property
     def joints(self) -> int:
-        """How many joints are open."""
-        return len(self.pieces.body)
+        """The number of active joints."""
+        return len(self.clusters.body)
 
     @property
     def mechanism(self) -> Mechanism:
-        """A body for each open joint."""
+        """A body for each active joint."""
         return self.engine.mechanism
 
     @property
-    def open_nodes(self) -> IntArray:
+    def active_nodes(self) -> IntArray:
         """Open nodes of the assembly tree, parents first."""
-        front = self.tree.front
+        front = self.tree.queue
         return np.asarray(front.done[: int(front.count[DONE])])
 
     def contract(self, loads: Loads) -> None:
@@ -70,18 +70,18 @@ class ContractedLinkage:
 
         With the same joints open as before it is the same: what is closed has not moved within.
         """
-        tree, plan, m, nodes = self.tree, self.tree.plan, self._whole, self.open_nodes
+        tree, plan, m, nodes = self.tree, self.tree.plan, self._whole, self.active_nodes
         body = np.sort(plan.body[nodes[plan.body[nodes] >= 0]]).astype(np.int64)
-        if loads is self._from and np.array_equal(body, self.pieces.body):
+        if loads is self._from and np.array_equal(body, self.clusters.body):
             self.reload(loads)
             return
-        self.pieces, small = make_pieces(m, plan, nodes, loads, (self.piece, self._opened))
-        compiled(contract)(m, plan, tree.state, small, self.pieces)
-        dofs = self.pieces.dofs
+        self.clusters, small = make_clusters(m, plan, nodes, loads, (self.cluster, self._opened))
+        compiled(contract)(m, plan, tree.state, small, self.clusters)
+        dofs = self.clusters.dofs
         laws = laws_of(self.laws, dofs)
         loops: LoopRows | None = None
         if self.closing is not None:
-            loops, self.which = self.closing.contracted(small, self.pieces, loads)
+            loops, self.which = self.closing.contracted(small, self.clusters, loads)
         if self._integrator is None:
             laws.stops[0] = 0
         s = self.tree.springs
@@ -90,7 +90,7 @@ class ContractedLinkage:
         self.engine = Engine(small, laws, self.state, s._replace(**parts | own), loops, integrator=self._integrator)
         if self.engine.has_stops:
             self.engine.work.stop_torque[:] = laws.stop_torque
-        self.loads, self._from = piece_loads(self.pieces.bearer, len(small.parent)), loads
+        self.loads, self._from = cluster_loads(self.clusters.carrier, len(small.parent)), loads
         self.reload(loads)
 
     def reload(self, loads: Loads) -> None:
@@ -98,20 +98,20 @@ class ContractedLinkage:
         if loads is not self._from:
             self.contract(loads)
             return
-        s, dofs = self.tree.springs, self.pieces.dofs
+        s, dofs = self.tree.springs, self.clusters.dofs
         for name in ("given", "rotor", "tau", "armature") if self._integrator is None else ("given",):
             np.take(getattr(s, name), dofs, out=getattr(self.engine.springs, name))
         if len(loads.body):
-            compiled(load_pieces)(loads, self.pieces, self.loads)
+            compiled(load_clusters)(loads, self.clusters, self.loads)
 
     def forget(self) -> None:
-        """Joints have moved within closed clusters."""
+        """Joints have moved within inactive clusters."""
         self._from = None
 
-    def borne(self, slot: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Which pieces bear points of loaded bodies, -1 = the ground, and where the points are in their frames."""
-        pose = self.pieces.pose[slot]
-        return self.pieces.bearer[slot], pose[:, 9:] + np.einsum("nij,nj->ni", pose[:, :9].reshape(-1, 3, 3), points)
+    def carried(self, slot: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Which clusters bear points of loaded bodies, -1 = the ground, and where the points are in their frames."""
+        pose = self.clusters.pose[slot]
+        return self.clusters.carrier[slot], pose[:, 9:] + np.einsum("nij,nj->ni", pose[:, :9].reshape(-1, 3, 3), points)
 
     def fits(self, loads: Loads) -> bool:
         """Whether these are the loads that were contracted, perhaps with other values."""
@@ -120,19 +120,19 @@ class ContractedLinkage:
     # At rest
 
     def solve(self, rate: float) -> None:
-        """Accelerations of the opened joints; those of the others are left alone. For `rate` see `Engine.solve`."""
+        """Accelerations of the active joints; those of the others are left alone. For `rate` see `Engine.solve`."""
         self.engine.solve(self.loads, rate)
 
-    def march(self, course: Course, ties: Ties | tuple[()], rate: float) -> float:
+    def march(self, control: StepControl, ties: Ties | tuple[()], rate: float) -> float:
         """Take steps; see `rest_march`. Returns the energy of ties."""
-        of = self._from, self.pieces
-        energy = self.engine.march_from_rest(course, self.loads, ties, rate, of)
+        of = self._from, self.clusters
+        energy = self.engine.march_from_rest(control, self.loads, ties, rate, of)
         self._write_back()
         return energy
 
     def _write_back(self) -> None:
-        """Torques and armatures of the opened joints, which potentials have changed."""
-        s, dofs = self.tree.springs, self.pieces.dofs
+        """Torques and armatures of the active joints, which potentials have changed."""
+        s, dofs = self.tree.springs, self.clusters.dofs
         if len(s.kind):
             s.tau[dofs], s.armature[dofs] = self.engine.springs.tau, self.engine.springs.armature
 
@@ -160,7 +160,7 @@ class LoopForces:
             return
         ends = (2 * linkage.which[:, None] + np.arange(2)).ravel()
         body = self.closing.body.ravel()[ends]
-        pose = linkage.pieces.pose[np.where(body >= 0, loads.slot[body], 0)]
+        pose = linkage.clusters.pose[np.where(body >= 0, loads.slot[body], 0)]
         R, p = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:]
         moment = found[:, :3] - np.cross(p, found[:, 3:])
         self.force[ends] = np.concatenate(

@@ -17,12 +17,12 @@ import numpy as np
 from bough.adaptive.compiled import compiled, prepared
 from bough.adaptive.engines.loops import LoopRows, no_loops
 from bough.adaptive.engines.rest import (
-    Course,
     RestLinkage,
-    make_course,
-    make_trial,
-    no_pieces,
-    no_trial,
+    StepControl,
+    make_control,
+    make_undo,
+    no_clusters,
+    no_undo,
     rest_march,
 )
 from bough.adaptive.engines.steps import INTEGRATORS, rk4_stage
@@ -113,11 +113,11 @@ class Engine:
         return sum(a.nbytes for a in {id(a): a for a in (*work, *self.loops)}.values())
 
     def state_of_stops(self) -> dict[str, Any]:
-        """What friction and stops did lately, for a checkpoint."""
+        """The last torques of friction and stops, for a checkpoint."""
         return {"stop_torque": self.work.stop_torque, "mode": self.work.mode, "fresh": self.fresh}
 
     def restore_stops(self, state: dict[str, Any]) -> None:
-        """What `state_of_stops` gave."""
+        """Take back what `state_of_stops` returned."""
         self.work.stop_torque[:], self.work.mode[:], self.fresh = state["stop_torque"], state["mode"], state["fresh"]
 
     def load(self, loads: Loads) -> None:
@@ -149,18 +149,18 @@ class Engine:
         """A march of no steps."""
         if loads is not self._loaded:
             self.load(loads)
-        self._course.begin(h, math.inf, 1, 0, 1, 0)
+        self._control.begin(h, math.inf, 1, 0, 1, 0)
         made = rate is None, h > 0.0, None if h else self.stop_torques
         if self._solve[1:3] != made[:2] or self._solve[3] is not made[2]:
-            linkage = self._at_rest(loads, rate, h, (), loads, no_pieces(), no_trial())
-            self._solve = prepared(rest_march, linkage, self._course), *made
+            linkage = self._at_rest(loads, rate, h, (), loads, no_clusters(), no_undo())
+            self._solve = prepared(rest_march, linkage, self._control), *made
         self._put_share(rate, h)
         self._solve[0]()
 
     @cached_property
-    def _course(self) -> Course:
+    def _control(self) -> StepControl:
         """Of no steps."""
-        return make_course()
+        return make_control()
 
     def has_limits_within(self, distance: float) -> bool:
         """Whether a joint is nearer to a limit than this, or beyond it."""
@@ -177,7 +177,7 @@ class Engine:
 
     def _at_rest(self, loads: Loads, rate: float | None, h: float, *others: Any) -> RestLinkage:
         """All that kernels work on; with h friction and limits of a step of that size, else their torques if there are
-        any. The others are ties, the loads that they write, pieces and room to take a step back."""
+        any. The others are ties, the loads that they write, clusters and room to take a step back."""
         tau = self.laws.tau if self.stop_torques is None or h else self.laws.tau + self.stop_torques
         closes, stops = rate is not None and self.has_loops, h > 0.0 and self.has_stops
         laws: Any = (self.laws, self._still) if stops else ((), ())
@@ -188,16 +188,16 @@ class Engine:
         """Let loops close at this rate."""
         self._share[0], self._share[1] = (0.0, 0.0) if rate is None else (rate * h, rate)
 
-    def march_from_rest(self, course: Course, loads: Loads, ties: Any, rate: float, of: Any = None) -> float:
-        """Take steps; see `rest_march`. Returns the energy of ties. `of` are the loads and pieces of a contraction."""
-        given, pieces = of or (loads, no_pieces())
+    def march_from_rest(self, control: StepControl, loads: Loads, ties: Any, rate: float, of: Any = None) -> float:
+        """Take steps; see `rest_march`. Returns the energy of ties. `of` is a contraction: loads and clusters."""
+        given, clusters = of or (loads, no_clusters())
         if loads is not self._loaded:
             self.load(loads)
-        march, h = self._march, float(course.h[0])
-        if not march or not (march[1] is course and march[2] is ties and march[3] is given and march[4] is pieces):
-            trial = make_trial(self.mechanism, len(self.state.q), len(self.state.qdd))
-            linkage = self._at_rest(loads, rate, h, ties, given, pieces, trial)
-            self._march = march = prepared(rest_march, linkage, course), course, ties, given, pieces
+        march, h = self._march, float(control.h[0])
+        if not march or not (march[1] is control and march[2] is ties and march[3] is given and march[4] is clusters):
+            undo = make_undo(self.mechanism, len(self.state.q), len(self.state.qdd))
+            linkage = self._at_rest(loads, rate, h, ties, given, clusters, undo)
+            self._march = march = prepared(rest_march, linkage, control), control, ties, given, clusters
         self._put_share(rate, h)
         return float(march[0]())
 

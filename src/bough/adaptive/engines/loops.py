@@ -1,7 +1,7 @@
 """Loops in the articulated-body algorithm at rest: constraint forces are eliminated where the two sides of a loop meet.
 
 On the way from the tips to the ground each row r of a constraint carries K_r, what a unit of its force exerts on the
-body that the way has come to. With lam the forces of all rows that are still open, at freedom k of body i,
+body that the way has come to. With lam the forces of all rows that are still open, at DoF k of body i,
 
     u = tau - S' pA     s_r = S' K_r     qdd = (u + sum s_r lam_r - U' a) / D
     K_r - W s_r -> parent     L_rs += s_r s_s / D     l_r += s_r u / D
@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.tree.contract import Loads, Pieces
+from bough.adaptive.tree.contract import Clusters, Loads
 from bough.adaptive.tree.layout import IDENTITY, ZERO3, compose, get_pose, primitive_pose, put_pose
 from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.scalar import atan
@@ -70,14 +70,14 @@ class LoopRows(NamedTuple):
     closing: IntArray  # (N + 2,) where the rows that close at each body begin, the ground last
     closed: IntArray  # (m,)
     K: FloatArray  # (E, 6)
-    s: FloatArray  # (E, 6) S' K of each freedom
+    s: FloatArray  # (E, 6) S' K of each DoF
     K0: FloatArray  # (m, 6) K where a row closes
     wrench: FloatArray  # (2 m, 6) unit forces on both bodies, in their frames
     L: FloatArray  # (m, m)
     l: FloatArray  # (m,)
     A: FloatArray  # (m, m) scratch: eigenvalues of the scaled L_CC
     V: FloatArray  # (m, m) and its eigenvectors
-    scale: FloatArray  # (m,) how far a freedom moves each row at most, and once it closes, its scale
+    scale: FloatArray  # (m,) how far a DoF moves each row at most, and once it closes, its scale
     YK: FloatArray  # (m, 6) L_CC^-1 K_C', which a closing body's acceleration meets
     YO: FloatArray  # (m, m) L_CC^-1 L_CO
     y: FloatArray  # (m, 1)
@@ -110,7 +110,7 @@ def _climb(parent: Rows, body: Rows, size: Rows, opened: Rows, meet: Rows, at: R
 
 
 def loop_work(parent: IntArray, body: IntArray, size: IntArray) -> tuple[float, int]:
-    """How many products of open rows a sweep takes, and on how many bodies loops of so many rows are open."""
+    """The number of products of open rows in a sweep, and of bodies on which loops of so many rows are open."""
     opened, meet, none = np.zeros(len(parent), np.int64), np.zeros(len(body), np.int64), np.zeros(0, np.int64)
     entries = int(compiled(_climb)(np.asarray(parent), body, size, opened, meet, none, none.copy()))
     together = np.bincount(meet + 1, size, minlength=1).max(initial=0.0)
@@ -162,12 +162,12 @@ class Closing(NamedTuple):
     frame: FloatArray  # (2 c, 12) closing frames there
     rows: list[list[int]]  # axes of the second frame that each holds
 
-    def contracted(self, m: Mechanism, pieces: Pieces, loads: Loads) -> tuple[LoopRows, IntArray]:
-        """The loops on a contracted tree m, and which they are: those within one piece are closed for good."""
+    def contracted(self, m: Mechanism, clusters: Clusters, loads: Loads) -> tuple[LoopRows, IntArray]:
+        """The loops on a contracted tree m, and which they are: those within one cluster are closed for good."""
         body = self.body.ravel()
         slot = np.where(body >= 0, loads.slot[body], 0)
-        on = np.where(body >= 0, pieces.bearer[slot], -1).reshape(-1, 2)
-        placed = np.where((body >= 0)[:, None], pieces.pose[slot], np.eye(4, 3).ravel())
+        on = np.where(body >= 0, clusters.carrier[slot], -1).reshape(-1, 2)
+        placed = np.where((body >= 0)[:, None], clusters.pose[slot], np.eye(4, 3).ravel())
         R, p = placed[:, :9].reshape(-1, 3, 3), placed[:, 9:]
         turned = (R @ self.frame[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
         moved = p + np.einsum("nij,nj->ni", R, self.frame[:, 9:])
@@ -265,7 +265,7 @@ def loop_gaps(lp: LoopRows) -> None:
 def _scaled(lp: LoopRows, c0: int, c1: int) -> Scalar:
     """Scales of turning and of sliding rows: units do not decide which of them are redundant.
 
-    Rows that no freedom moves by more than rounding have none: lp.scale is how far the one does that moves them most.
+    Rows that no DoF moves by more than rounding have none: lp.scale is the largest motion of a row by one DoF.
     """
     turn, slide = 0.0, 0.0
     for c in range(c0, c1):
@@ -435,7 +435,7 @@ def begin_rows(lp: LoopRows) -> None:
 
 @loop_kernel
 def _unit(lp: LoopRows, r: int, axis: int) -> Scalar:
-    """By which what a freedom that turns (axis < 3) or slides does to a row is a number."""
+    """The factor that makes the motion of row r by a DoF that turns (axis < 3) or slides dimensionless."""
     if axis < 3:
         return 1.0 if lp.axis[r] < 3 else 1.0 / lp.reach[0]
     return lp.reach[0] if lp.axis[r] < 3 else 1.0
@@ -443,7 +443,7 @@ def _unit(lp: LoopRows, r: int, axis: int) -> Scalar:
 
 @loop_kernel
 def add_rows(m: Mechanism, lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int) -> None:
-    """What freedom k of body i does to the rows that are open there."""
+    """Add DoF k of body i to the rows that are open there."""
     j, lp.D[k] = k - m.dof[i], D
     for e in range(lp.first[i], lp.first[i + 1]):
         s, r = along(m, k, get6(lp.K, e)), lp.row[e]
@@ -471,7 +471,7 @@ def closing_forces(lp: LoopRows, i: int, body: int, a: Motion) -> None:
 
 @kernel
 def add_row_forces(lp: LoopRows, i: int, k: int, j: int, x: Scalar) -> Scalar:
-    """The acceleration x of freedom k, the j-th of body i, with what the rows open there add to it."""
+    """The acceleration x of DoF k, the j-th of body i, and the part of the rows open there."""
     for e in range(lp.first[i], lp.first[i + 1]):
         x += lp.s[e, j] * lp.lam[lp.row[e]] / lp.D[k]
     return x

@@ -75,7 +75,7 @@ FAR_FROM = 1e-6  # of its length: a spring that is shorter has no stiffness acro
 
 
 class NewtonWork(NamedTuple):
-    """Working space: N bodies, n freedoms."""
+    """Working space: N bodies, n DoF."""
 
     X: FloatArray  # (N, 12)
     pose: FloatArray  # (N, 12) in the world
@@ -97,7 +97,7 @@ class NewtonWork(NamedTuple):
 
 
 def newton_work(m: Mechanism) -> NewtonWork:
-    """Room for a mechanism."""
+    """Space for a mechanism."""
     N, n = len(m.parent), len(m.axis)
     widths = (12, 12, 21, 3, 9, 9, 21, 10, 6, 6)
     return NewtonWork._make([*(np.zeros((N, k)) for k in widths), np.zeros((n, 6)), *np.zeros((5, n)), np.zeros(2)])
@@ -301,7 +301,7 @@ def point_stiffness(r: Vector, e: Vector, k: Scalar, across: Scalar) -> Articula
 @inlined
 @loop_kernel
 def _geometric(m: Mechanism, w: NewtonWork, i: int, k: int) -> Force:
-    """(-N_k, 0): what forces do to the stiffness between joints above and freedom k."""
+    """(-N_k, 0): the geometric stiffness of forces between joints above and DoF k."""
     S, G, F = freedom(m, k, 1.0), get9(w.G, i), get3(w.F, i)
     a, v = (S[0], S[1], S[2]), (S[3], S[4], S[5])
     N = add3(sub3(rotate(G, a), scale3(G[0] + G[4] + G[8], a)), cross(v, F))
@@ -311,7 +311,7 @@ def _geometric(m: Mechanism, w: NewtonWork, i: int, k: int) -> Force:
 @inlined
 @loop_kernel
 def _turned(w: NewtonWork, i: int) -> ArticulatedInertia:
-    """What forces do to the stiffness of body i against turns, in the form of an inertia."""
+    """The stiffness of forces on body i against turns, in the form of an inertia."""
     B = get9(w.B, i)
     xy, xz, yz = -0.5 * (B[1] + B[3]), -0.5 * (B[2] + B[6]), -0.5 * (B[5] + B[7])
     return (B[4] + B[8], B[0] + B[8], B[0] + B[4], xy, xz, yz) + ZERO15

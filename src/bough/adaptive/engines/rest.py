@@ -28,7 +28,7 @@ from bough.adaptive.engines.sweeps import (
 )
 from bough.adaptive.potentials import spring_all
 from bough.adaptive.tree.blocks import ZERO6
-from bough.adaptive.tree.contract import Loads, Pieces, load_body, load_pieces
+from bough.adaptive.tree.contract import Clusters, Loads, load_body, load_clusters
 from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
 from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism, move_joint
@@ -57,7 +57,7 @@ from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
 MAX_PARTS, CALM = 1000, 64
 BRAKED = -0.9  # of the power at the beginning of a step, beyond which it goes uphill
 STILL = 1e-10  # of the largest turn: less than that is rounding
-FINE, TOO_FAR, NOT_FINITE, OUTGROWN = range(4)  # how a march ended
+FINE, TOO_FAR, NOT_FINITE, POWER_CHANGED = range(4)  # how a march ended
 
 
 class Ties(NamedTuple):
@@ -74,8 +74,8 @@ class Ties(NamedTuple):
     alone: int  # 1 where no other forces have a place among the loads
 
 
-class Trial(NamedTuple):
-    """What is needed to take a step back, and to judge it."""
+class Undo(NamedTuple):
+    """Arrays that undo a step and check it."""
 
     q: FloatArray  # (nq,) where a part began
     qdd: FloatArray  # (nv,) accelerations there
@@ -86,20 +86,20 @@ class Trial(NamedTuple):
     b: FloatArray  # (N, 6) scratch
 
 
-def make_trial(m: Mechanism, nq: int, nv: int) -> Trial:
+def make_undo(m: Mechanism, nq: int, nv: int) -> Undo:
     """Working space for steps of a mechanism."""
     a, b = np.zeros((2, len(m.parent), 6))
-    return Trial(np.zeros(nq), np.zeros(nv), np.zeros(nq), np.zeros(nv), np.zeros(nv), a, b)
+    return Undo(np.zeros(nq), np.zeros(nv), np.zeros(nq), np.zeros(nv), np.zeros(nv), a, b)
 
 
 @cache
-def no_trial() -> Trial:
+def no_undo() -> Undo:
     """Where no step is taken."""
     none, rows = np.zeros(0), np.zeros((0, 6))
-    return Trial(none, none, none, none, none, rows, rows)
+    return Undo(none, none, none, none, none, rows, rows)
 
 
-class Course(NamedTuple):
+class StepControl(NamedTuple):
     """Steps to take, and what comes of them: arrays of one number."""
 
     h: FloatArray
@@ -108,8 +108,8 @@ class Course(NamedTuple):
     checks: IntArray  # 1 where parts that go uphill are taken back
     known: IntArray  # 1 where the accelerations at the beginning are known
     age: IntArray  # steps taken before with the same joints
-    grown: FloatArray  # power beyond which, or below which, other joints should move: seen after 1, 2, 4 ... steps
-    faded: FloatArray
+    most_power: FloatArray  # power beyond which, or below which, other joints should move: seen after 1, 2, 4 ... steps
+    least_power: FloatArray
     steps: IntArray  # left
     parts: FloatArray  # of each step
     calm: IntArray  # parts that were not braked
@@ -120,20 +120,20 @@ class Course(NamedTuple):
         """So many steps, in so many parts each or more; they are checked, and nothing is known."""
         self.h[0], self.turn[0], self.most[0], self.steps[0], self.parts[0] = h, turn, most, steps, parts
         self.calm[0], self.checks[0], self.known[0], self.age[0], self.cuts[0], self.code[0] = calm, 1, 0, 0, 0, FINE
-        self.grown[0], self.faded[0] = np.inf, 0.0
+        self.most_power[0], self.least_power[0] = np.inf, 0.0
 
 
-def make_course() -> Course:
-    """Room for one."""
+def make_control() -> StepControl:
+    """Space for one."""
     types = (float, float, int, int, int, int, float, float, int, float, int, int, int)
-    return Course._make(np.zeros(1, kind) for kind in types)
+    return StepControl._make(np.zeros(1, kind) for kind in types)
 
 
 @cache
-def no_pieces() -> Pieces:
+def no_clusters() -> Clusters:
     """Of a tree that is not contracted."""
     none, poses = np.zeros(0, np.int64), np.zeros((0, 12))
-    return Pieces(none, none, none, none, none, none, np.zeros(0, np.int8), none, none, poses, poses)
+    return Clusters(none, none, none, none, none, none, np.zeros(0, np.int8), none, none, poses, poses)
 
 
 @inlined
@@ -189,7 +189,7 @@ def tie(m: Mechanism, q: Rows, w: SweepWork, t: Ties, loads: Loads) -> Scalar:
 
 
 class RestLinkage(NamedTuple):
-    """A mechanism at rest: the whole one, or a contracted one with the pieces that bear the loads.
+    """A mechanism at rest: the whole one, or a contracted one with the clusters that bear the loads.
 
     `lp`, `e`, `still` and `t` are () where there is nothing of the kind: the compiler leaves out what they need.
     """
@@ -205,9 +205,9 @@ class RestLinkage(NamedTuple):
     e: Any  # `JointLaws` with friction or limits
     still: Any  # the mechanism without gravity, for them
     t: Any  # `Ties`
-    given: Loads  # where the springs' forces are: gathered to `loads` if there are pieces
-    pieces: Pieces
-    r: Trial
+    given: Loads  # where the springs' forces are: gathered to `loads` if there are clusters
+    clusters: Clusters
+    r: Undo
 
 
 @inlined
@@ -229,10 +229,10 @@ def rest_solve(s: RestLinkage, h: Scalar) -> Scalar:
         return energy
     if len(s.t) > 0:
         if s.t.alone == 1:
-            _bear(s)
+            _load_bodies(s)
         else:
-            if len(s.pieces.bearer) > 0:
-                load_pieces(s.given, s.pieces, s.loads)
+            if len(s.clusters.carrier) > 0:
+                load_clusters(s.given, s.clusters, s.loads)
             for k in range(len(s.loads.body)):
                 load_body(w.force, s.loads, k, get9(s.t.pose, s.loads.body[k]))
         for i in range(len(m.parent)):
@@ -253,7 +253,7 @@ def rest_solve(s: RestLinkage, h: Scalar) -> Scalar:
 
 @inlined
 @kernel
-def _bear(s: RestLinkage) -> None:
+def _load_bodies(s: RestLinkage) -> None:
     """The springs' forces straight to the bodies that bear them, in their frames."""
     t, force = s.t, s.w.force
     for k in range(len(s.loads.body)):
@@ -293,24 +293,24 @@ def _brakes(s: RestLinkage, h: Scalar) -> int:
 
 
 @loop_kernel
-def next_part(c: Course, left: Scalar, turn: Scalar, count: int) -> Scalar:
+def next_part(c: StepControl, left: Scalar, turn: Scalar, count: int) -> Scalar:
     """How much of what is left of a step to take at once as part number `count`, joints turning by at most `turn` of
     what they may for each unit of h; notes where that cannot be."""
     part = min(left, c.h[0] / c.parts[0])
     if not part * turn < 1e300:
         c.code[0] = NOT_FINITE
     elif part * turn > 1.0:
-        pieces, wanted = 1.0, min(left * turn - 1e-9, 2.0 * c.most[0])
-        while pieces < wanted:
-            pieces += 1.0
-        part = left / pieces
+        count_, needed = 1.0, min(left * turn - 1e-9, 2.0 * c.most[0])
+        while count_ < needed:
+            count_ += 1.0
+        part = left / count_
     if left > c.most[0] * part or count > 2 * c.most[0]:
         c.code[0] = max(c.code[0], TOO_FAR)
     return part
 
 
 @loop_kernel
-def may_go_back(c: Course, part: Scalar) -> bool:
+def may_go_back(c: StepControl, part: Scalar) -> bool:
     """Whether a part may be taken back: forces that stay may lead to where only very short ones are calm, and there the
     shortest are taken as they are."""
     return 4.0 * c.h[0] <= c.most[0] * part
@@ -323,14 +323,14 @@ def is_moving(part: Scalar, turn: Scalar) -> bool:
 
 
 @loop_kernel
-def shorten(c: Course, part: Scalar) -> None:
+def shorten(c: StepControl, part: Scalar) -> None:
     """This part was too long."""
     c.parts[0], c.calm[0] = 2.0 * max(c.parts[0], c.h[0] / part), 0
 
 
 @loop_kernel
-def end_part(c: Course, left: Scalar, part: Scalar, answer: int) -> Scalar:
-    """What is left of a step after a part; longer ones follow after many that were not braked (an `answer` of -1)."""
+def end_part(c: StepControl, left: Scalar, part: Scalar, answer: int) -> Scalar:
+    """The rest of a step after a part; longer ones follow after many that were not braked (an `answer` of -1)."""
     left = left - part if part < left else 0.0
     c.cuts[0] += 1 if left > 0.0 else 0
     if c.checks[0] == 1:
@@ -350,7 +350,7 @@ def _go_back(s: RestLinkage, q: Rows, passed: Scalar) -> None:
 
 
 @loop_kernel
-def _step(s: RestLinkage, c: Course) -> Scalar:
+def _step(s: RestLinkage, c: StepControl) -> Scalar:
     """One step, in parts; returns the springs' energy at its end. One that fails is taken back."""
     m, r, q, qdd = s.m, s.r, s.s.q, s.s.qdd
     left, energy, count, began, before, solved = c.h[0], 0.0, 0, 0.0, 0.0, c.h[0]
@@ -390,11 +390,11 @@ def _step(s: RestLinkage, c: Course) -> Scalar:
 
 
 @loop_kernel
-def rest_march(s: RestLinkage, c: Course) -> Scalar:
+def rest_march(s: RestLinkage, c: StepControl) -> Scalar:
     """Take steps, in c.parts parts each or more; returns the springs' energy last.
 
-    It ends early where a step fails, and where power has grown or faded too much. Where steps are checked, qdd holds
-    the solution where it ends.
+    It ends early where a step fails, and where power leaves its range. Where steps are checked, qdd holds the last
+    solution.
     """
     m, r, look, age, energy = s.m, s.r, 1, c.age[0], 0.0
     if c.known[0] == 0:
@@ -404,8 +404,8 @@ def rest_march(s: RestLinkage, c: Course) -> Scalar:
     while c.steps[0] > 0:
         if age == look:
             look, power = 2 * look, motion_product(m, s.s.qdd, s.s.qdd, s.w.X, r.a, r.b)
-            if power > c.grown[0] or power < c.faded[0]:
-                c.code[0] = OUTGROWN
+            if power > c.most_power[0] or power < c.least_power[0]:
+                c.code[0] = POWER_CHANGED
                 return energy
         energy = _step(s, c)
         if c.code[0] != FINE:

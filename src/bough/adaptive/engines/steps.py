@@ -60,7 +60,7 @@ def rk4_part(x: LinkageArrays, h: float, stage: int) -> None:
 
 @loop_kernel
 def too_fast(m: Mechanism, s: JointState, h: float) -> int:
-    """The first freedom whose rate after a step of h is no motion, or -1."""
+    """The first DoF whose rate after a step of h is no motion, or -1."""
     for k in range(len(m.axis)):
         j = m.v_index[k]
         if not (abs(s.v[j] + h * s.qdd[j]) <= FASTEST):
@@ -147,7 +147,7 @@ def momentum_step(x: LinkageArrays, h: float) -> int:
 
 @loop_kernel
 def end_step(x: LinkageArrays, h: float) -> int:
-    """Let loops, friction and limits act at the end of a step of h. Returns the first freedom whose rate is no motion,
+    """Let loops, friction and limits act at the end of a step of h. Returns the first DoF whose rate is no motion,
     all being as before the step then, or -1."""
     still, s = x.still, x.s
     wrong = too_fast(still, s, 0.0)

@@ -82,7 +82,7 @@ def add_rates(lp: LoopRows, w: SweepWork, ground: Motion, share: Scalar) -> None
 
 @kernel
 def _turned(v: Motion) -> Motion:
-    """What the acceleration of a body's origin has beyond its spatial acceleration."""
+    """The acceleration of a body's origin less its spatial acceleration."""
     return join(ZERO3, cross((v[0], v[1], v[2]), (v[3], v[4], v[5])))
 
 
@@ -194,7 +194,7 @@ def _stop_torque(mode: int, friction: Scalar, t: Scalar) -> Scalar:
 
 @loop_kernel
 def correct_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float, how: int) -> int:
-    """How many guesses were wrong, and are others now.
+    """Change wrong guesses; returns their number.
 
     In `SOON` tries locked joints that loops have moved are led back. `SINGLY` the first wrong one is changed and no
     other (Murty 1974). No joint lets go too often, as those do that rounding decides: with a minus, how many should.

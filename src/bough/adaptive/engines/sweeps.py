@@ -104,7 +104,7 @@ def world_poses(m: Mechanism, q: Rows, X: Rows, out: Rows) -> None:
 
 
 # At rest: `lp` are the rows of loops, or () where there are none, which the compiler leaves out. A locked degree of
-# freedom has a known acceleration, and all others move as if struck by that, as in `dynamics.laws`; loops may move it
+# DoF has a known acceleration, and all others move as if struck by that, as in `dynamics.laws`; loops may move it
 # a little, as if it had much more inertia: else forces of loops that contradict it would be unknown.
 
 
@@ -386,7 +386,7 @@ class JointState(NamedTuple):
 
 
 class JointLaws(NamedTuple):
-    """What joints do by themselves, by degree of freedom of a mechanism; springs are potentials."""
+    """Laws of joints, by degree of freedom of a mechanism; springs are potentials."""
 
     tau: Rows  # (n,) applied torques
     damping: Rows  # (n,)
@@ -490,7 +490,7 @@ def with_stops(effort: JointLaws) -> JointLaws:
 
 
 def _limits(model: Model, m: Mechanism) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Limits of joints of one freedom, and where their coordinates are; of all others, none."""
+    """Limits of joints of one DoF, and where their coordinates are; of all others, none."""
     count = np.diff(m.dof)
     body = np.repeat(np.arange(len(m.parent)), count)
     single = count[body] == 1

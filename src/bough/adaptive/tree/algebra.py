@@ -4,7 +4,7 @@ A cluster answers forces f on its handles by accelerations a = Phi f + b, and it
 A = f' Psi f + f' p + eta, the weighted sum of squares of all their accelerations. Joining a cluster A (the parent's
 side) to a cluster B by a joint consumes one handle of each. Index 1 is the handle nearest the ground, 2 the
 far one; a cluster with one handle uses it for both. Everything on a handle is in its body's frame; X takes the joint's
-handle of A into B's. S spans the joint's freedoms, T the constrained directions (T' S = 0), V' S = 1, Q its torque:
+handle of A into B's. S spans the joint's DoF, T the constrained directions (T' S = 0), V' S = 1, Q its torque:
 
     leaf:   Phi = I^-1,  b = I^-1 f
     joint:  K = X Phi_2^A X' + Phi_1^B     W = T (T' K T)^-1 T'     U = V' (1 - K W)      D = V' (K - K W K) V
@@ -111,9 +111,9 @@ from bough.adaptive.tree.layout import (
     XPA21,
     Y1_,
     Y2_,
-    Blueprint,
     H,
     Keeps,
+    Layout,
     State,
     W,
     joint_places,
@@ -139,7 +139,7 @@ WELDED = 1e300  # an armature that nothing moves
 
 
 @loop_kernel
-def constrain(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
+def constrain(m: Mechanism, plan: Layout, st: State, b: int) -> None:
     """W (constraint forces), U and D (joint acceleration) of the joint of body b, from K. K itself is destroyed.
 
     A weld has W = K^-1; copies of the ground need no force to stay together.
@@ -219,7 +219,7 @@ def _any_subspace(S: Rows, freedoms: Rows, k0: int, d: int) -> None:
 
 @loop_kernel
 def _add_armature(S: Rows, a: int, d: int, armature: float) -> None:
-    """A rotor on freedom a: D' = (D^-1 + armature)^-1, and W, U with it, by one rank-one change; it may be welded."""
+    """A rotor on DoF a: D' = (D^-1 + armature)^-1, and W, U with it, by one rank-one change; it may be welded."""
     x = 1.0 / S[D_, a, a] if armature >= WELDED else armature / (1.0 + armature * S[D_, a, a])
     u = row(S, U_, a)
     for i in range(6):
@@ -240,7 +240,7 @@ def _add_armature(S: Rows, a: int, d: int, armature: float) -> None:
 
 
 @loop_kernel
-def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion]:
+def bias(m: Mechanism, plan: Layout, st: State, code: int) -> tuple[Motion, Motion]:
     """b of a child at both handles."""
     if code < 0:
         b = leaf_bias(plan, st, m.gravity, ~code)
@@ -249,7 +249,7 @@ def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, M
 
 
 @loop_kernel
-def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: Keeps) -> None:
+def linear(m: Mechanism, plan: Layout, st: State, n: int, keeps: Keeps) -> None:
     """b of node n after forces or torques have changed, and what else it `keeps`: matrix-vector products only."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
     b1A, b2A = bias(m, plan, st, plan.left[n])
@@ -268,7 +268,7 @@ def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: Keeps) -> No
 
 
 @loop_kernel
-def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: Keeps) -> None:
+def full(m: Mechanism, plan: Layout, st: State, n: int, keeps: Keeps) -> None:
     """Phi of node n, from its children and its joint; b too.
 
     It may keep total accelerations (Psi, p, eta), and itself as a rigid body (`rigid`). About 1,100 multiplications,
@@ -283,8 +283,8 @@ def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: Keeps) -> None
 
 
 @loop_kernel
-def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
-    """Phi of node n and how its joint yields, without forces; returns the freedoms of the joint."""
+def matrices(m: Mechanism, plan: Layout, st: State, n: int) -> int:
+    """Phi of node n and how its joint yields, without forces; returns the DoF of the joint."""
     S, b, two = st.scratch, plan.body[n], plan.handles[n] == 2
     a, c = plan.left[n], plan.right[n]
     load_child(plan, st, a, (A1, A21, A2), (PHI1, PHI12, PHI2))
@@ -328,7 +328,7 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
 
 @kernel
 def _project(S: Rows, c: int, a: int, d: int) -> None:
-    """c = U a, one row for each freedom."""
+    """c = U a, one row for each DoF."""
     rows = get_all(S, a)
     for x in range(d):
         put(S, c, x, mix(across(S, U_, x), rows))
@@ -338,7 +338,7 @@ def _project(S: Rows, c: int, a: int, d: int) -> None:
 
 
 @loop_kernel
-def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
+def quadratic(plan: Layout, st: State, n: int, d: int) -> None:
     """Psi of node n."""
     S, two, r = st.scratch, plan.handles[n] == 2, st.record[plan.offset[n] : plan.offset[n + 1]]
     a, c, b = plan.left[n], plan.right[n], plan.body[n]
@@ -379,7 +379,7 @@ def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
 
 
 @kernel
-def _add_weighted(plan: Blueprint, st: State, b: int, d: int, c: int, u: int, v: int, sign: float) -> None:
+def _add_weighted(plan: Layout, st: State, b: int, d: int, c: int, u: int, v: int, sign: float) -> None:
     """c += sign u' w v."""
     S = st.scratch
     for x in range(d):
@@ -390,7 +390,7 @@ def _add_weighted(plan: Blueprint, st: State, b: int, d: int, c: int, u: int, v:
 
 
 @loop_kernel
-def _slopes(plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion, Scalar]:
+def _slopes(plan: Layout, st: State, code: int) -> tuple[Motion, Motion, Scalar]:
     """p of a child at both handles, and its eta; the joints of a leaf are none."""
     if code < 0:
         return ZERO6, ZERO6, 0.0
@@ -399,7 +399,7 @@ def _slopes(plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion, Scal
 
 
 @kernel
-def _cross(plan: Blueprint, st: State, code: int, x: Force, far: bool) -> Motion:
+def _cross(plan: Layout, st: State, code: int, x: Force, far: bool) -> Motion:
     """Psi_12 x of a child, or Psi_21 x when `far`; one handle is both."""
     if code < 0:
         return ZERO6
@@ -412,7 +412,7 @@ def _cross(plan: Blueprint, st: State, code: int, x: Force, far: bool) -> Motion
 
 
 @loop_kernel
-def linear_total(plan: Blueprint, st: State, n: int) -> None:
+def linear_total(plan: Layout, st: State, n: int) -> None:
     """p and eta of node n, once gamma and R are known: matrix-vector products only."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
     a, c = plan.left[n], plan.right[n]
@@ -444,7 +444,7 @@ def linear_total(plan: Blueprint, st: State, n: int) -> None:
 
 
 @loop_kernel
-def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
+def total_acceleration(plan: Layout, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """A of node n under forces on its handles; rounding below zero is cut off."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     A = r[ETA] + dot6(f1, add6(six(r, P1), symmetric_six(r, PSI1, f1)))
@@ -454,7 +454,7 @@ def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force)
 
 
 @kernel
-def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Force:
+def joint_force(plan: Layout, st: State, n: int, f1: Force, f2: Force) -> Force:
     """The force that A exerts on B through the joint, in B's frame."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     f = add6(six(r, GAMMA), full_six(r, T1, f1))
@@ -464,7 +464,7 @@ def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> For
 
 
 @loop_kernel
-def put_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force, qdd: Rows) -> None:
+def put_acceleration(m: Mechanism, plan: Layout, st: State, n: int, f1: Force, f2: Force, qdd: Rows) -> None:
     """Write the acceleration of the joint of node n into qdd (nv,)."""
     r, at = st.record[plan.offset[n] : plan.offset[n + 1]], joint_places(plan, n)
     for x in range(at.d):
@@ -475,14 +475,14 @@ def put_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force
 
 
 @loop_kernel
-def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
+def joint_acceleration(m: Mechanism, plan: Layout, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """Write qdd of the joint of node n; returns its weighted square."""
     put_acceleration(m, plan, st, n, f1, f2, st.qdd)
     return joint_square(m, plan, st, plan.body[n], st.qdd)
 
 
 @loop_kernel
-def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> Scalar:
+def joint_square(m: Mechanism, plan: Layout, st: State, b: int, a: Rows) -> Scalar:
     """The weighted square of what the joint of body b has in `a` (nv,); 0 for a weld."""
     square = 0.0
     if b < 0:
@@ -496,13 +496,13 @@ def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> S
 
 
 @loop_kernel
-def hand_down(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
+def hand_down(plan: Layout, st: State, n: int, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """Forces on the handles of both children: (f1, f2) of A and (f1, f2) of B; one handle takes both."""
     return share_out(plan, st, n, joint_force(plan, st, n, f1, f2), f1, f2)
 
 
 @loop_kernel
-def share_out(plan: Blueprint, st: State, n: int, f: Force, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
+def share_out(plan: Layout, st: State, n: int, f: Force, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """`hand_down`, once the force f through the joint is known."""
     R, p = placement(plan, st, plan.body[n])
     back = scale6(-1.0, force_in(R, p, f))

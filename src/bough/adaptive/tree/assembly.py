@@ -62,7 +62,7 @@ def make_linkage(model: Model) -> Linkage:
     size = np.diff(dof)
     if size.max(initial=0) > 6:
         raise ModelError(
-            f"a chain of massless bodies ends at {body_name(model, int(last[size.argmax()]))} with more than 6 freedoms"
+            f"a chain of massless bodies ends at {body_name(model, int(last[size.argmax()]))} with more than 6 DoF"
         )
     squares = np.concatenate([[0], np.cumsum(size * size)])
     up = np.where(up < 0, -1, host[np.maximum(up, 0)])
@@ -108,7 +108,7 @@ def body_name(model: Model, primitive: int) -> str:
 
 
 def is_floating_base(m: Mechanism, link: Linkage) -> npt.NDArray[np.bool_]:
-    """Bodies that float on the ground: their six freedoms are no joint and carry no weight in error measures."""
+    """Bodies that float on the ground: their six DoF are no joint and carry no weight in error measures."""
     return np.asarray((link.parent < 0) & (m.kind[link.last] == FREE) & (link.simple == 1))
 
 
@@ -119,7 +119,7 @@ def make_metric(model: Model, link: Linkage, metric: str | npt.ArrayLike | None)
     """Weight matrices of all joints, flat. None: all ones; "lever": (reach of what a joint carries)^2, or (nv,)
     weights.
 
-    Joint accelerations of several freedoms may also be given as {joint name: (d, d) matrix}. A floating base is no
+    Joint accelerations of several DoF may also be given as {joint name: (d, d) matrix}. A floating base is no
     joint: its weights are zero and its motion is always computed.
     """
     m = model.mechanism
@@ -166,7 +166,7 @@ def _put_matrix(model: Model, link: Linkage, weights: FloatArray, name: str, mat
 def lever(model: Model, link: Linkage) -> FloatArray:
     """(N,) how far the farthest body origin or centre of mass below each joint can be, whatever the configuration."""
     m = model.mechanism
-    # |p| of the fixed part and of the joint's own offset bounds the distance between origins, sliding left out
+    # |p| of the fixed part and of the joint's own offset bounds the distance between origins, sliding ignored
     placed = m.fixed_kind == PLACED
     fixed = np.where(placed, np.linalg.norm(m.fixed[:, 9:12], axis=1), np.abs(m.fixed[:, 2]) + np.abs(m.fixed[:, 5]))
     step = np.add.reduceat(fixed + np.abs(m.offset[:, 1]), link.first)

@@ -7,7 +7,7 @@ Six-vectors are tuples, as everywhere in Bough.
 
 from __future__ import annotations
 
-from bough.adaptive.tree.layout import A1, PA1, PHI1, T1, T2, TMP, XF, Blueprint, State, W, joint_places
+from bough.adaptive.tree.layout import A1, PA1, PHI1, T1, T2, TMP, XF, Layout, State, W, joint_places
 from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.vectors import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.joints import Mechanism
@@ -276,12 +276,12 @@ def free_body(I: RigidInertia, f: Force) -> Motion:
 
 
 @kernel
-def leaf_inverse(plan: Blueprint, i: int) -> RigidInertia:
+def leaf_inverse(plan: Layout, i: int) -> RigidInertia:
     return get10(plan.inverse, i)
 
 
 @loop_kernel
-def load_leaf(plan: Blueprint, st: State, leaf: int, c: int) -> None:
+def load_leaf(plan: Layout, st: State, leaf: int, c: int) -> None:
     """Phi of one copy of a body: its inertia is shared evenly among the copies. The ground does not yield."""
     S, i = st.scratch, plan.leaf_body[leaf]
     if i == len(plan.parent):
@@ -306,7 +306,7 @@ def load_leaf(plan: Blueprint, st: State, leaf: int, c: int) -> None:
 
 
 @loop_kernel
-def load_child(plan: Blueprint, st: State, code: int, to: tuple[int, int, int], o: tuple[int, int, int]) -> None:
+def load_child(plan: Layout, st: State, code: int, to: tuple[int, int, int], o: tuple[int, int, int]) -> None:
     """Phi or Psi of a child, at o: at its near handle, and if it has two across and at the far one. Leaves have no Psi.
 
     The one across is needed as 21 of A and as 12 of B: rows at the joint in both.
@@ -327,15 +327,15 @@ def load_child(plan: Blueprint, st: State, code: int, to: tuple[int, int, int], 
 
 
 @kernel
-def both_ends(plan: Blueprint, st: State, n: int, near: int, far: int) -> tuple[Motion, Motion]:
+def both_ends(plan: Layout, st: State, n: int, near: int, far: int) -> tuple[Motion, Motion]:
     """Six numbers of node n at its near handle and at its far one; one handle is both."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     return six(r, near), six(r, far if plan.handles[n] == 2 else near)
 
 
 @loop_kernel
-def leaf_bias(plan: Blueprint, st: State, g: Vector, leaf: int) -> Motion:
-    """b of a leaf. The first copy of a body bears its force; relative to free fall, the ground accelerates upward."""
+def leaf_bias(plan: Layout, st: State, g: Vector, leaf: int) -> Motion:
+    """b of a leaf. The first copy of a body carries its force; relative to free fall, the ground accelerates upward."""
     i = plan.leaf_body[leaf]
     if i == len(plan.parent):
         return (0.0, 0.0, 0.0, -g[0], -g[1], -g[2])
@@ -345,7 +345,7 @@ def leaf_bias(plan: Blueprint, st: State, g: Vector, leaf: int) -> Motion:
 
 
 @loop_kernel
-def leaf_acceleration(m: Mechanism, plan: Blueprint, st: State, leaf: int, f: Force) -> Motion:
+def leaf_acceleration(m: Mechanism, plan: Layout, st: State, leaf: int, f: Force) -> Motion:
     """The acceleration of a body, relative to free fall, when f acts on its handle."""
     i = plan.leaf_body[leaf]
     k = float(plan.copies[i])
@@ -357,7 +357,7 @@ def leaf_acceleration(m: Mechanism, plan: Blueprint, st: State, leaf: int, f: Fo
 
 @loop_kernel
 def joint_terms(
-    plan: Blueprint, st: State, n: int, beta: Motion, Q: Rows, k0: int, share: float
+    plan: Layout, st: State, n: int, beta: Motion, Q: Rows, k0: int, share: float
 ) -> tuple[Force, Motion, Motion]:
     """gamma, T1' beta + u1' Q and T2' beta + u2' Q of node n, whose record gets R; its torques are share Q[k0 ...]."""
     r, at, two = st.record[plan.offset[n] : plan.offset[n + 1]], joint_places(plan, n), plan.handles[n] == 2

@@ -1,7 +1,7 @@
-"""The contracted tree: clusters left closed are rigid bodies, and the opened joints connect them to an ordinary tree.
+"""The contracted tree: inactive clusters are rigid bodies, and the active joints connect them to an ordinary tree.
 
-The bodies of a piece that moves as one are those of the closed clusters with the same near body; that body's joint is
-open, or it is the ground. So there are as many pieces beside the ground as there are opened joints.
+A rigid cluster of the contracted tree has the bodies of all inactive clusters with the same near body. The joint of that
+body is active, or it is the ground. So there are as many of them beside the ground as there are active joints.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from bough.adaptive.tree.layout import (
     IDENTITY,
     ZERO3,
-    Blueprint,
+    Layout,
     State,
     compose,
     cross_pose,
@@ -113,39 +113,39 @@ def load_body(force: Rows, loads: Loads, k: int, R: Rotation) -> None:
 
 BY_BODY = ("kind", "fixed_kind", "q_index", "fixed", "offset")  # of a mechanism
 BY_DOF = ("v_index", "axis", "depth", "pitch", "ratio", "armature")
-ROWS = 5  # forces on a loaded piece
+ROWS = 5  # forces on a loaded cluster
 NO_ROWS = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))
 
 
-class Pieces(NamedTuple):
-    """A contracted tree in the making: k opened joints of P primitives, and loaded bodies."""
+class Clusters(NamedTuple):
+    """A contracted tree in the making: k active joints of P primitives, and loaded bodies."""
 
-    node: Rows  # opened nodes, ascending
+    node: Rows  # active nodes, ascending
     body: Rows  # (k,) whose joints are open, ascending
     first: Rows  # (k,) where their primitives begin on the contracted tree
     last: Rows  # (k,) and end
-    dofs: Rows  # (n,) its freedoms on the linkage
-    piece: Rows  # (N + 1,) the last primitive of the piece of each such body, -1 for the ground; others are not set
-    opened: Rows  # (nodes,) zeros, as they are left
+    dofs: Rows  # (n,) its DoF on the linkage
+    cluster: Rows  # (N + 1,) the last primitive of the cluster of each such body, -1 for the ground; others are not set
+    active: Rows  # (nodes,) zeros, as they are left
     loaded: Rows  # (l,) bodies
-    bearer: Rows  # (l,) the primitive on the contracted tree that takes a loaded body along, -1 = the ground
+    carrier: Rows  # (l,) the primitive on the contracted tree that takes a loaded body along, -1 = the ground
     pose: Rows  # (l, 12) where the loaded body is in its frame
     X: Rows  # (P, 12) scratch
 
 
 @loop_kernel
-def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) -> None:
-    """Hang the joints of the contracted mechanism c on pieces, weigh these, and find where loaded bodies are."""
-    t.piece[len(plan.parent)] = -1
+def contract(m: Mechanism, plan: Layout, st: State, c: Mechanism, t: Clusters) -> None:
+    """Hang the joints of the contracted mechanism c on clusters, weigh these, and find where loaded bodies are."""
+    t.cluster[len(plan.parent)] = -1
     for k in range(len(t.body)):
-        t.piece[t.body[k]] = t.last[k]
+        t.cluster[t.body[k]] = t.last[k]
     for k in range(len(t.node)):
-        t.opened[t.node[k]] = 1
+        t.active[t.node[k]] = 1
     for k in range(len(t.node)):
         n = t.node[k]
         for code in (plan.left[n], plan.right[n]):
-            if code < 0 or t.opened[code] == 0:
-                at = t.piece[near_body(plan, code)]
+            if code < 0 or t.active[code] == 0:
+                at = t.cluster[near_body(plan, code)]
                 if at >= 0:
                     put10(c.inertia, at, rigid_add(get10(c.inertia, at), cluster_inertia(m, plan, st, code)))
     for k in range(len(t.body)):
@@ -153,17 +153,17 @@ def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) 
     for k in range(len(t.loaded)):
         _place_loaded(plan, st, t, k)
     for k in range(len(t.node)):
-        t.opened[t.node[k]] = 0
+        t.active[t.node[k]] = 0
 
 
 @loop_kernel
-def _hang(plan: Blueprint, st: State, c: Mechanism, t: Pieces, k: int) -> None:
-    """The parent of opened joint k, and its fixed part there: the far handle of the cluster on the parent's side."""
+def _hang(plan: Layout, st: State, c: Mechanism, t: Clusters, k: int) -> None:
+    """The parent of active joint k, and its fixed part there: the far handle of the cluster on the parent's side."""
     code, far, i = plan.left[plan.node_of[t.body[k]]], True, t.first[k]
-    while code >= 0 and t.opened[code] == 1:
+    while code >= 0 and t.active[code] == 1:
         far = far and plan.handles[code] == 2
         code = plan.right[code] if far else plan.left[code]
-    c.parent[i] = t.piece[near_body(plan, code)]
+    c.parent[i] = t.cluster[near_body(plan, code)]
     if far and code >= 0 and plan.handles[code] == 2:
         for j in range(12):
             t.X[i, j] = 0.0
@@ -176,17 +176,17 @@ def _hang(plan: Blueprint, st: State, c: Mechanism, t: Pieces, k: int) -> None:
 
 
 @kernel
-def _place_loaded(plan: Blueprint, st: State, t: Pieces, k: int) -> None:
-    """The piece of a loaded body, and where it is there: up from its leaf while clusters are closed."""
+def _place_loaded(plan: Layout, st: State, t: Clusters, k: int) -> None:
+    """The cluster of a loaded body, and where it is there: up from its leaf while clusters are closed."""
     code, n = ~t.loaded[k], plan.leaf_up[t.loaded[k]]
     put_pose(t.pose, k, (IDENTITY, ZERO3))
-    while t.opened[n] == 0:
+    while t.active[n] == 0:
         if plan.right[n] == code:
             put_pose(t.pose, k, compose(far_pose(plan, st, n, (IDENTITY, ZERO3)), get_pose(t.pose, k)))
         code, n = n, plan.up[n]
         if n < 0:
             break
-    t.bearer[k] = t.piece[near_body(plan, code)]
+    t.carrier[k] = t.cluster[near_body(plan, code)]
 
 
 def _ranges(start: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
@@ -195,10 +195,10 @@ def _ranges(start: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
     return np.repeat(start - end + count, count) + np.arange(end[-1] if len(end) else 0), end
 
 
-def make_pieces(m: Mechanism, plan: Blueprint, done: IntArray, loads: Loads, room: Any) -> tuple[Pieces, Mechanism]:
-    """The contracted tree of these opened nodes, its joints in a row and without inertia.
+def make_clusters(m: Mechanism, plan: Layout, done: IntArray, loads: Loads, room: Any) -> tuple[Clusters, Mechanism]:
+    """The contracted tree of these active nodes, its joints in a row and without inertia.
 
-    `room` is the scratch `piece` and `opened`.
+    `room` is the scratch `cluster` and `active`.
     """
     node = np.sort(done)
     body = np.sort(plan.body[node])
@@ -218,37 +218,37 @@ def make_pieces(m: Mechanism, plan: Blueprint, done: IntArray, loads: Loads, roo
     )
     loaded = plan.host[loads.body].astype(np.int64)
     rest = loaded, np.zeros(l, np.int64), np.zeros((l, 12)), np.empty((P, 12))
-    return Pieces._make([node, body, end - count, end - 1, dofs, *room, *rest]), c
+    return Clusters._make([node, body, end - count, end - 1, dofs, *room, *rest]), c
 
 
-def piece_loads(bearer: IntArray, primitives: int) -> Loads:
-    """Room for the forces on pieces: what acts on all bodies of one is five forces, whatever their number.
+def cluster_loads(carrier: IntArray, primitives: int) -> Loads:
+    """Space for the forces on clusters: what acts on all bodies of one is five forces, whatever their number.
 
     Forces f_i with a direction in the world at points r_i act together as sum f_i and sum r_i f_i', whose rows are
     forces at the points (1, 0, 0), (0, 1, 0) and (0, 0, 1), less their sum at the origin. Those that turn along are
     one.
     """
-    pieces = np.unique(bearer[bearer >= 0])
-    k, slot = len(pieces), np.full(primitives, -1, np.int32)
+    clusters = np.unique(carrier[carrier >= 0])
+    k, slot = len(clusters), np.full(primitives, -1, np.int32)
     if k == 0:
-        return Loads(pieces, np.zeros(1, np.int64), pieces, *NO_ROWS, slot)
-    slot[pieces] = np.arange(k)
+        return Loads(clusters, np.zeros(1, np.int64), clusters, *NO_ROWS, slot)
+    slot[clusters] = np.arange(k)
     point = np.zeros((k, ROWS, 3))
     point[:, 1:4] = np.eye(3)
     first, room = ROWS * np.arange(k + 1), np.zeros((2, ROWS * k, 3))
-    return Loads(pieces, first, first[:-1] + 4, room[0], room[1], point.reshape(-1, 3), slot)
+    return Loads(clusters, first, first[:-1] + 4, room[0], room[1], point.reshape(-1, 3), slot)
 
 
 @loop_kernel
-def load_pieces(loads: Loads, t: Pieces, c: Loads) -> None:
-    """Forces on bodies as forces on the pieces that bear them, c."""
+def load_clusters(loads: Loads, t: Clusters, c: Loads) -> None:
+    """Forces on bodies as forces on the clusters that bear them, c."""
     c.force[:, :] = 0.0
     c.moment[:, :] = 0.0
     for k in range(len(loads.body)):
-        if t.bearer[k] < 0:
+        if t.carrier[k] < 0:
             continue
         R, p = get_pose(t.pose, k)
-        o = ROWS * c.slot[t.bearer[k]]
+        o = ROWS * c.slot[t.carrier[k]]
         for j in range(loads.first[k], loads.first[k + 1]):
             r, f, n = add3(p, rotate(R, get3(loads.point, j))), get3(loads.force, j), get3(loads.moment, j)
             if j < loads.along[k]:

@@ -13,8 +13,7 @@ from bough.adaptive.compiled import compiled, prepared
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.potentials import Springs
 from bough.adaptive.tree.assembly import body_name, is_floating_base, make_metric
-from bough.adaptive.tree.contract import Loads, no_forces
-from bough.adaptive.tree.front import (
+from bough.adaptive.tree.bounded_pass import (
     CERTIFICATE,
     DONE,
     LARGEST,
@@ -27,15 +26,16 @@ from bough.adaptive.tree.front import (
     STEP_SUM,
     STEP_TOP,
     WAITING,
-    Front,
-    make_front,
+    Queue,
+    make_queue,
 )
+from bough.adaptive.tree.contract import Loads, no_forces
 from bough.adaptive.tree.layout import (
     TOTAL,
     Clock,
     Shared,
-    make_blueprint,
     make_keeps,
+    make_layout,
     make_state,
     shared_by_simulations,
 )
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from bough.adaptive.engines.engine import Engine
 
 
-# How wrong the assembly tree is on the linkage at hand: measured beside plain solutions, never assumed.
+# How wrong the assembly tree is on the linkage at hand: measured beside full solutions, never assumed.
 #
 # Rounding grows where light bodies hang on heavy ones (see `algebra`), and with it two things are wrong: the
 # joint accelerations themselves, and the total accelerations by which a bounded pass chooses. Both are measured when
@@ -118,7 +118,7 @@ class Noise(NamedTuple):
         return Noise._make([*map(max, self[:6], other[:6]), self.root, self.largest])
 
     def _parts(self, error: ErrorMeasure, root: float) -> tuple[float, float]:
-        """(square of what rounding may hide in closed clusters, error of the joints computed), not yet scaled."""
+        """(square of what rounding may hide in inactive clusters, error of the joints computed), not yet scaled."""
         if error.over == "energy":  # known exactly once the hybrid linkage is solved
             return 0.0, 0.0
         if error.over == "joint":
@@ -178,7 +178,7 @@ def probe(m: Mechanism) -> FloatArray:
 
 
 def measure_noise(tree: TreeEngine, plain: Engine, loads: Loads) -> Noise:
-    """How wrong a tree is, beside plain solutions here and now; it must be up to date with `loads`. O(n).
+    """How wrong a tree is, beside full solutions here and now; it must be up to date with `loads`. O(n).
 
     As under the probe; and where rounding is large enough to depend on them, under the forces at hand.
     """
@@ -247,19 +247,19 @@ class TreeEngine:
         self.model, self.mechanism = model, mechanism
         has_names = isinstance(assembly, str) and (metric is None or isinstance(metric, str))
         self.named = (assembly, metric) if has_names else ()  # the same for other trees like this one
-        self.plan, self.link = make_blueprint(model, assembly)
+        self.plan, self.link = make_layout(model, assembly)
         weights = make_metric(model, self.link, metric)
         self.state = make_state(model, self.plan, self.link, weights, shared, bool(clock.catches_up[0]))
         self.shared, self.clock = shared, clock
         nodes = len(self.plan.left)
-        self.front: Front = make_front(nodes, int(self.plan.depth[0]), self._forced())
+        self.queue: Queue = make_queue(nodes, int(self.plan.depth[0]), self._forced())
         self._no_poses = np.zeros((0, 12))
         self._limits, self._number = np.zeros(3), np.zeros(2, np.int64)
         self._march: tuple[Any, ...] = ()  # steps, prepared, and what they were made of
         self._checked: Loads | None = None
         self.noise = Noise()
         self.probed: dict[Any, Noise] = {}  # noise under the probe, where no other simulation shares it
-        self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
+        self._all_known = False  # whether qdd holds all accelerations, not only those of active clusters
         self.springs = springs
         self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
 
@@ -276,7 +276,7 @@ class TreeEngine:
         out = self._no_poses if out is None else out
         over, limits = stop
         order = Order(what, over, np.array(limits), turn, np.asarray(number, np.int64), out, make_keeps(self.keeps))
-        tree = self.mechanism, self.plan, self.state, self.front
+        tree = self.mechanism, self.plan, self.state, self.queue
         return float(compiled(command)(*tree, loads or self.no_forces, self.clock, order, self.springs))
 
     def _forced(self) -> npt.NDArray[np.int8]:
@@ -292,7 +292,7 @@ class TreeEngine:
     @property
     def nbytes(self) -> int:
         """Memory held by this engine."""
-        arrays = [*self.plan, *self.state, *self.front]
+        arrays = [*self.plan, *self.state, *self.queue]
         return sum(a.nbytes for a in arrays)
 
     def rebuild(self, loads: Loads) -> None:
@@ -305,23 +305,23 @@ class TreeEngine:
         self._forget_all()
         self.do(CHANGED, loads, number=nodes)
 
-    def open(self, nodes: IntArray) -> None:
-        """Let these nodes, parents first, be those that are opened."""
-        self.front.done[: len(nodes)], self.front.count[DONE] = nodes, len(nodes)
+    def activate(self, nodes: IntArray) -> None:
+        """Let these nodes, parents first, be those that are active."""
+        self.queue.done[: len(nodes)], self.queue.count[DONE] = nodes, len(nodes)
 
-    def place(self, opened: IntArray) -> None:
+    def place(self, active: IntArray) -> None:
         """Where bodies are after another engine has moved the joints of these nodes, and nothing else."""
-        self.open(opened)
+        self.activate(active)
         self.do(PLACE)
 
-    def follow(self, loads: Loads, nodes: IntArray, opened: IntArray) -> None:
-        """The joints of `opened` were moved by another engine; forces or torques below `nodes` have changed."""
+    def follow(self, loads: Loads, nodes: IntArray, active: IntArray) -> None:
+        """The joints of `active` were moved by another engine; forces or torques below `nodes` have changed."""
         self._forget_all()
-        self.open(opened)
+        self.activate(active)
         self.do(FOLLOW, loads, number=nodes)
 
     def restart(self) -> None:
-        """Begin the bounded pass anew: nothing is opened."""
+        """Begin the bounded pass anew: nothing is active."""
         self.changed(self.no_forces, np.zeros(0, np.int64))
 
     def refine(self, error: ErrorMeasure | None, budget: int = NO_LIMIT) -> int:
@@ -330,29 +330,29 @@ class TreeEngine:
         return int(self.do(REFINE, None, self._stop(error), number=(budget,)))
 
     @property
-    def opened(self) -> int:
-        """How many clusters the bounded pass has opened."""
-        return int(self.front.count[DONE])
+    def active_count(self) -> int:
+        """The number of clusters that the bounded pass has activated."""
+        return int(self.queue.count[DONE])
 
     def _stop(self, error: ErrorMeasure | None) -> Stop:
         """When a bounded pass ends, as the passes read it: before rounding takes it beyond `error`."""
         if error is None:
             return NEVER
-        square, (one, all_, largest) = self.noise.inner(error, float(self.front.value[ROOT])), error.scale
+        square, (one, all_, largest) = self.noise.inner(error, float(self.queue.value[ROOT])), error.scale
         return OVER_JOINT if error.over == "joint" else OVER_LINKAGE, (square * one, square * all_, square * largest)
 
     def march(self, error: ErrorMeasure, loads: Loads, steps: int, turn: float, budget: int = NO_LIMIT) -> int:
         """Take error-bounded steps; returns how many are left if one would open more clusters than `budget`, or turn a
         joint by more than `turn` (`refused`)."""
         self._forget_all()
-        self.front.count[REFUSED] = 0
+        self.queue.count[REFUSED] = 0
         over, limits = self._stop(error)
         self._limits[0], self._limits[1], self._limits[2] = limits
         self._number[0], self._number[1] = budget, steps
         made, springs, how = self._march, self.springs, (over, turn, self.keeps)
         if not made or not (made[1] is loads and made[2] is springs and made[3] is self.mechanism and made[4] == how):
             order = Order(MARCH, over, self._limits, turn, self._number, self._no_poses, make_keeps(self.keeps))
-            tree = self.mechanism, self.plan, self.state, self.front
+            tree = self.mechanism, self.plan, self.state, self.queue
             call = prepared(command, *tree, loads, self.clock, order, springs)
             self._march = made = call, loads, springs, self.mechanism, how
         return int(made[0]())
@@ -360,15 +360,15 @@ class TreeEngine:
     @property
     def refused(self) -> bool:
         """Whether the last march ended before a step that would turn a joint too far."""
-        return bool(self.front.count[REFUSED])
+        return bool(self.queue.count[REFUSED])
 
     def solve_exactly(self) -> None:
         """All joint accelerations by one down pass; the bounded pass stays as it is."""
-        self.front.value[ROOT] = self.do(SOLVE)
+        self.queue.value[ROOT] = self.do(SOLVE)
         self._all_known = True
 
     def _forget_all(self) -> None:
-        """A bounded pass takes joints for culled that it has not opened."""
+        """A bounded pass takes joints for inactive that it has not activated."""
         if self._all_known:
             self.state.qdd[:] = 0.0
             self._all_known = False
@@ -421,7 +421,7 @@ class TreeEngine:
         self._checked = loads
 
     def root_paths(self, bodies: IntArray) -> int:
-        """How many nodes lie above these primitives: the least an update of forces on them must touch."""
+        """The number of nodes above these primitives: the least that an update of forces on them redoes."""
         nodes = np.unique(self.plan.leaf_up[self.link.host[bodies]])
         total = 0
         while len(nodes):
@@ -432,17 +432,17 @@ class TreeEngine:
 
     def bound(self, error: ErrorMeasure, of_last_step: bool = False) -> float:
         """The error bound of the pass as far as it has gone, or of the last step, in the measure's own terms."""
-        v, waiting = self.front.value, int(self.front.count[WAITING])
+        v, waiting = self.queue.value, int(self.queue.count[WAITING])
         if of_last_step:
             total, top, largest, root = (float(v[k]) for k in (STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT))
             waiting = 1
         else:
             total, largest, root = self.do(LEFT), float(v[LARGEST]), float(v[ROOT])
-            top = float(self.front.key[0]) if waiting else 0.0
+            top = float(self.queue.key[0]) if waiting else 0.0
         # it was measured under these loads: cancellation may hide all of the root's
         if self.noise.depends_on_loads:
             root = max(root, self.noise.root)
-        # a cluster that must be opened has no finite key
+        # a cluster that must be active has no finite key
         left = min(top, total) if error.over == "joint" else total
         if waiting:  # what total accelerations may hide is more than rounding of the joints
             return self.noise.bound(error, left, root, largest)
@@ -454,17 +454,17 @@ class TreeEngine:
 
     def exact_bound(self, error: ErrorMeasure) -> float:
         """The rounding that a solution without culling may have, in the measure's own terms."""
-        root, n = float(self.front.value[ROOT]), self.noise
+        root, n = float(self.queue.value[ROOT]), self.noise
         return n.bound(error, None, root, root * (n.largest / n.root if n.root > 0.0 else 1.0), self._free())
 
     def memory(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
-        """What the tree remembers beyond configuration and forces."""
+        """The state beyond configuration and forces."""
         arrays = {name: getattr(self.state, name) for name in MEMORY}
-        facts = {"noise": list(self.noise), "opened": self.opened}
-        return arrays, facts | {"certificate": float(self.front.value[CERTIFICATE])}
+        facts = {"noise": list(self.noise), "active": self.active_count}
+        return arrays, facts | {"certificate": float(self.queue.value[CERTIFICATE])}
 
     def restore(self, arrays: dict[str, FloatArray], facts: dict[str, Any]) -> None:
-        """What `memory` gave; opened clusters are opened again by `refine`."""
+        """Take back what `memory` returned; `refine` finds active clusters again."""
         for name in MEMORY:
             getattr(self.state, name)[:] = arrays[name]
-        self.noise, self.front.value[CERTIFICATE] = Noise(*facts["noise"]), facts["certificate"]
+        self.noise, self.queue.value[CERTIFICATE] = Noise(*facts["noise"]), facts["certificate"]

@@ -1,4 +1,4 @@
-"""What the compiled passes work on: the plan of an assembly (fixed) and its state (records, configuration, forces)."""
+"""Data of the compiled passes: the layout of an assembly (fixed) and its state (records, configuration, forces)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Keeps(NamedTuple):
 
 @cache
 def make_keeps(flags: int) -> Keeps:
-    """What flags say."""
+    """The record of these flags."""
     return Keeps((1,) if flags & TOTAL else (), (1,) if flags & RIGID else ())
 
 
@@ -57,7 +57,7 @@ def make_keeps(flags: int) -> Keeps:
 BLOCKS = 31
 
 
-class Blueprint(NamedTuple):
+class Layout(NamedTuple):
     """Topology and constants: assembly, linkage and the places of records. N bodies, n degrees of freedom."""
 
     left: Rows  # (nodes,) see Assembly
@@ -92,7 +92,7 @@ class State(NamedTuple):
     tau: Rows  # (n,) joint torques, in the mechanism's order
     metric: Rows  # (metric_size,) weight matrices of joints
     q: Rows  # (nq,)
-    qdd: Rows  # (nv,) accelerations found last, zero where culled
+    qdd: Rows  # (nv,) accelerations found last, zero where inactive
     last_move: Rows  # (nodes,) clock of the joint's last motion; empty without catching up
     oldest: Rows  # (nodes,) the oldest last_move in the cluster; empty likewise
     stamp: Rows  # (nodes,) the step in which the joint moved last
@@ -104,7 +104,7 @@ class Clock(NamedTuple):
 
     time: FloatArray  # pseudo-time: the sum of h, s^2
     h: FloatArray  # of a step, dt^2 / 2
-    catches_up: FloatArray  # 1 where joints left out later move for all the time they missed
+    catches_up: FloatArray  # 1 where inactive joints later move for all the time they missed
     step: FloatArray  # steps taken
 
 
@@ -114,7 +114,7 @@ def make_clock() -> Clock:
 
 
 class Shared(NamedTuple):
-    """What all engines of one simulation read and write."""
+    """Arrays that all engines of one simulation read and write."""
 
     q: FloatArray  # (nq,) in the user's order
     qdd: FloatArray  # (nv,) in the user's order
@@ -138,25 +138,25 @@ _shared: dict[int, dict[Any, Any]] = {}  # by id of the model: its hash reads al
 
 
 def shared_by_simulations(model: Model) -> dict[Any, Any]:
-    """What all simulations of a model share, as long as it lives."""
+    """Results that all simulations of a model share, as long as it lives."""
     if id(model) not in _shared:
         _shared[id(model)] = {}
         finalize(model, _shared.pop, id(model))
     return _shared[id(model)]
 
 
-def make_blueprint(model: Model, assembly: Any = "balanced") -> tuple[Blueprint, Linkage]:
+def make_layout(model: Model, assembly: Any = "balanced") -> tuple[Layout, Linkage]:
     """The plan of an assembly of a model, made once for all its simulations if its shape has a name. O(n log n)."""
     if not isinstance(assembly, str):
-        return _make_blueprint(model, assembly)
+        return _make_layout(model, assembly)
     known = shared_by_simulations(model)
     if assembly not in known:
-        known[assembly] = _make_blueprint(model, assembly)
+        known[assembly] = _make_layout(model, assembly)
     plan, link = known[assembly]
     return plan, link
 
 
-def _make_blueprint(model: Model, assembly: Any) -> tuple[Blueprint, Linkage]:
+def _make_layout(model: Model, assembly: Any) -> tuple[Layout, Linkage]:
     link = make_linkage(model)
     tree = shaped_tree(model, link, assembly)
     joint = np.maximum(tree.body, 0)
@@ -164,7 +164,7 @@ def _make_blueprint(model: Model, assembly: Any) -> tuple[Blueprint, Linkage]:
     offset = np.concatenate([[0], np.cumsum(record_size(tree.handles, freedoms))]).astype(np.int64)
     narrow = {name: getattr(tree, name).astype(np.int32) for name in Assembly._fields}
     depth = np.array([int(tree.depth.max())])
-    plan = Blueprint(
+    plan = Layout(
         **narrow, offset=offset, parent=link.parent, first=link.first, last=link.last, host=link.host,
         simple=link.simple, inverse=link.inverse, dof=link.dof, metric_index=link.metric_index, depth=depth,
         near=near_bodies(narrow["left"], narrow["leaf_body"]),
@@ -181,7 +181,7 @@ def near_bodies(left: npt.NDArray[np.int32], leaf_body: npt.NDArray[np.int32]) -
     return np.asarray(leaf_body[~code], np.int32)
 
 
-def make_state(model: Model, plan: Blueprint, link: Linkage, metric: FloatArray, shared: Shared, ages: bool) -> State:
+def make_state(model: Model, plan: Layout, link: Linkage, metric: FloatArray, shared: Shared, ages: bool) -> State:
     """A state around the shared arrays; `ages` to keep the times of last motions. Refused where it cannot fit."""
     nodes, primitives, n = len(plan.left), len(model.mechanism.parent), len(model.mechanism.axis)
     try:
@@ -219,7 +219,7 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 class JointPlaces(NamedTuple):
-    """Where the record of a node has what depends on its joint of d freedoms; a weld has none."""
+    """Where the record of a node has what depends on its joint of d DoF; a weld has none."""
 
     d: int
     U: int  # (d, 6)
@@ -230,7 +230,7 @@ class JointPlaces(NamedTuple):
 
 
 @kernel
-def joint_places(plan: Blueprint, n: int) -> JointPlaces:
+def joint_places(plan: Layout, n: int) -> JointPlaces:
     b, d, o = plan.body[n], 0, TWO_HANDLES if plan.handles[n] == 2 else ONE_HANDLE
     if b >= 0:
         d = plan.dof[b + 1] - plan.dof[b]
@@ -238,18 +238,18 @@ def joint_places(plan: Blueprint, n: int) -> JointPlaces:
 
 
 @kernel
-def near_body(plan: Blueprint, code: int) -> int:
+def near_body(plan: Layout, code: int) -> int:
     """The body of a cluster's near handle; N where it is the ground."""
     return plan.near[code] if code >= 0 else plan.leaf_body[~code]
 
 
 @kernel
-def two_handled(plan: Blueprint, code: int) -> bool:
+def two_handled(plan: Layout, code: int) -> bool:
     return code >= 0 and plan.handles[code] == 2
 
 
 @kernel
-def placement(plan: Blueprint, st: State, b: int) -> tuple[Rotation, Vector]:
+def placement(plan: Layout, st: State, b: int) -> tuple[Rotation, Vector]:
     """(R, p) of body b in its parent's frame; of a weld, nothing to do."""
     if b >= 0:
         return get9(st.X, plan.last[b]), get_tail(st.X, plan.last[b])
@@ -291,7 +291,7 @@ def primitive_pose(m: Mechanism, X: Rows, i: int) -> tuple[Rotation, Vector]:
 
 
 @loop_kernel
-def place_body(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
+def place_body(m: Mechanism, plan: Layout, st: State, b: int) -> None:
     """Refresh the placement of body b in its parent's frame, and the axes of a compound joint, from q."""
     first, last = plan.first[b], plan.last[b]
     for i in range(first, last + 1):
@@ -310,7 +310,7 @@ def place_body(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
 
 
 @kernel
-def cross_pose(plan: Blueprint, st: State, code: int) -> tuple[Rotation, Vector]:
+def cross_pose(plan: Layout, st: State, code: int) -> tuple[Rotation, Vector]:
     """The far handle's body in the frame of the near one."""
     if two_handled(plan, code):
         r = st.record[plan.offset[code] : plan.offset[code + 1]]
@@ -321,13 +321,13 @@ def cross_pose(plan: Blueprint, st: State, code: int) -> tuple[Rotation, Vector]
 
 
 @kernel
-def far_pose(plan: Blueprint, st: State, n: int, pose: Pose) -> Pose:
+def far_pose(plan: Layout, st: State, n: int, pose: Pose) -> Pose:
     """The pose of B's near body, given the pose of node n's near body."""
     return compose(compose(pose, cross_pose(plan, st, plan.left[n])), placement(plan, st, plan.body[n]))
 
 
 @kernel
-def refresh_cross(plan: Blueprint, st: State, n: int) -> None:
+def refresh_cross(plan: Layout, st: State, n: int) -> None:
     """Bring the cross-transform of a two-handle node up to date."""
     if plan.handles[n] == 2:
         pose = compose(far_pose(plan, st, n, (IDENTITY, ZERO3)), cross_pose(plan, st, plan.right[n]))
@@ -338,7 +338,7 @@ def refresh_cross(plan: Blueprint, st: State, n: int) -> None:
 
 
 @kernel
-def advance_body(m: Mechanism, plan: Blueprint, st: State, b: int, h: float) -> None:
+def advance_body(m: Mechanism, plan: Layout, st: State, b: int, h: float) -> None:
     """Move the joint of body b by h qdd."""
     for i in range(plan.first[b], plan.last[b] + 1):
         integrate_joint(m, i, st.q, st.qdd, h, st.q)

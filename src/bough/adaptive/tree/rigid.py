@@ -59,7 +59,7 @@ from bough.adaptive.tree.layout import (
     PHI2,
     PHI12,
     ZERO3,
-    Blueprint,
+    Layout,
     State,
     cross_pose,
     far_pose,
@@ -113,19 +113,19 @@ ZERO10 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @kernel
-def is_ground(plan: Blueprint, code: int) -> bool:
+def is_ground(plan: Layout, code: int) -> bool:
     """Whether the ground belongs to a cluster."""
     return near_body(plan, code) == len(plan.parent)
 
 
 @kernel
-def _node_inertia(plan: Blueprint, st: State, n: int) -> RigidInertia:
+def _node_inertia(plan: Layout, st: State, n: int) -> RigidInertia:
     r, o = st.record[plan.offset[n] : plan.offset[n + 1]], INERTIA
     return six(r, o) + (r[o + 6], r[o + 7], r[o + 8], r[o + 9])
 
 
 @loop_kernel
-def cluster_inertia(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
+def cluster_inertia(m: Mechanism, plan: Layout, st: State, code: int) -> RigidInertia:
     """I_C in the near frame; zero where the ground belongs to it."""
     if code >= 0:
         return _node_inertia(plan, st, code)
@@ -136,7 +136,7 @@ def cluster_inertia(m: Mechanism, plan: Blueprint, st: State, code: int) -> Rigi
 
 
 @loop_kernel
-def join_inertia(m: Mechanism, plan: Blueprint, st: State, n: int) -> None:
+def join_inertia(m: Mechanism, plan: Layout, st: State, n: int) -> None:
     """I_C of node n."""
     I = ZERO10
     if plan.near[n] != len(plan.parent):
@@ -149,15 +149,15 @@ def join_inertia(m: Mechanism, plan: Blueprint, st: State, n: int) -> None:
 
 
 @kernel
-def cluster_force(plan: Blueprint, st: State, code: int) -> Force:
-    """F_C: all forces on a cluster as one, in its near frame; the first copy of a body bears its force."""
+def cluster_force(plan: Layout, st: State, code: int) -> Force:
+    """F_C: all forces on a cluster as one, in its near frame; the first copy of a body carries its force."""
     if code >= 0:
         return six(st.record[plan.offset[code] : plan.offset[code + 1]], FORCE)
     return get6(st.force, plan.last[~code]) if ~code < len(plan.parent) else ZERO6
 
 
 @loop_kernel
-def join_force(plan: Blueprint, st: State, n: int) -> None:
+def join_force(plan: Layout, st: State, n: int) -> None:
     """F_C of node n; nothing moves the ground."""
     F = ZERO6
     if plan.near[n] != len(plan.parent):
@@ -167,7 +167,7 @@ def join_force(plan: Blueprint, st: State, n: int) -> None:
 
 
 @loop_kernel
-def _kappa(m: Mechanism, plan: Blueprint, st: State, code: int) -> Scalar:
+def _kappa(m: Mechanism, plan: Layout, st: State, code: int) -> Scalar:
     """kappa of a child."""
     if code >= 0:
         return st.record[plan.offset[code] + KAPPA]
@@ -175,7 +175,7 @@ def _kappa(m: Mechanism, plan: Blueprint, st: State, code: int) -> Scalar:
 
 
 @loop_kernel
-def join_forces(m: Mechanism, plan: Blueprint, st: State, n: int, beta: Motion) -> None:
+def join_forces(m: Mechanism, plan: Layout, st: State, n: int, beta: Motion) -> None:
     """F_C and kappa of node n, once gamma and R are known."""
     r, b, B, at = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.right[n], joint_places(plan, n)
     kappa = _kappa(m, plan, st, plan.left[n]) + _kappa(m, plan, st, B) - dot6(six(r, GAMMA), beta)
@@ -191,7 +191,7 @@ def join_forces(m: Mechanism, plan: Blueprint, st: State, n: int, beta: Motion) 
 
 
 @loop_kernel
-def released_energy(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
+def released_energy(plan: Layout, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """E of node n under forces on its handles: f' (Phi - Phi_r) f + 2 f' (b - b_r) + dk; rounding below zero is cut."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     if plan.near[n] == len(plan.parent):
@@ -237,7 +237,7 @@ def dk_at(i: int, j: int) -> int:
 
 
 @loop_kernel
-def join_squares(plan: Blueprint, st: State, n: int, Q: Rows, d: int, x: Columns) -> None:
+def join_squares(plan: Layout, st: State, n: int, Q: Rows, d: int, x: Columns) -> None:
     """dk of node n."""
     r, A, B = st.record[plan.offset[n] : plan.offset[n + 1]], plan.left[n], plan.right[n]
     for i in range(7):
@@ -307,7 +307,7 @@ def _mixed(r: Rows, at: tuple[int, ...], S: Symmetric, c: float) -> Motion:
 
 
 @loop_kernel
-def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric, c: float) -> Motion:
+def _leaf_bias(m: Mechanism, plan: Layout, st: State, leaf: int, S: Symmetric, c: float) -> Motion:
     i = plan.leaf_body[leaf]
     if i == len(plan.parent):
         return (0.0, 0.0, 0.0, -c * m.gravity[0], -c * m.gravity[1], -c * m.gravity[2])
@@ -317,8 +317,8 @@ def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric
 
 
 @loop_kernel
-def bias_of(m: Mechanism, plan: Blueprint, st: State, code: int, far: bool, S: Symmetric, c: float) -> Motion:
-    """b of a closed cluster at a handle, turning with products S; c = 1 with its forces."""
+def bias_of(m: Mechanism, plan: Layout, st: State, code: int, far: bool, S: Symmetric, c: float) -> Motion:
+    """b of a inactive cluster at a handle, turning with products S; c = 1 with its forces."""
     if code < 0:
         return _leaf_bias(m, plan, st, ~code, S, c)
     r = st.record[plan.offset[code] : plan.offset[code + 1]]
@@ -332,7 +332,7 @@ def pull_of(I: RigidInertia, F: Force, S: Symmetric) -> Force:
 
 
 @loop_kernel
-def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: float) -> Motion:
+def gap_of(m: Mechanism, plan: Layout, st: State, n: int, S: Symmetric, c: float) -> Motion:
     """beta of node n, whose joint is locked, turning with products S."""
     A, B = plan.left[n], plan.right[n]
     RA, _ = cross_pose(plan, st, A)
@@ -343,7 +343,7 @@ def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: fl
 
 
 @loop_kernel
-def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Rows, x: Columns | Workspace) -> None:
+def columns(m: Mechanism, plan: Layout, st: State, n: int, Q: Rows, x: Columns | Workspace) -> None:
     """B, dk and F_C of node n, whose inertia and matrices are known; Q (6,) are its torques, x has `Columns`."""
     r, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.handles[n] == 2
     at, A, B = joint_places(plan, n), plan.left[n], plan.right[n]
@@ -371,7 +371,7 @@ def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Rows, x: Column
 
 
 @loop_kernel
-def _rigid_gaps(m: Mechanism, plan: Blueprint, st: State, n: int, x: Columns) -> None:
+def _rigid_gaps(m: Mechanism, plan: Layout, st: State, n: int, x: Columns) -> None:
     """beta_r and gamma_r: the gap between two rigid clusters, and the force that closes it."""
     A, B = plan.left[n], plan.right[n]
     if is_ground(plan, B):  # copies of the ground
@@ -403,9 +403,9 @@ def _rigid_gaps(m: Mechanism, plan: Blueprint, st: State, n: int, x: Columns) ->
 
 @loop_kernel
 def released_square(
-    m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, f1: Force, f2: Force
+    m: Mechanism, plan: Layout, st: State, n: int, S: Symmetric, f1: Force, f2: Force
 ) -> tuple[Scalar, Scalar]:
-    """E of a closed node under forces on its handles, and the size of what it is the difference of.
+    """E of a inactive node under forces on its handles, and the size of what it is the difference of.
 
     Rounding below zero is cut.
     """

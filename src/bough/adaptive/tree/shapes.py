@@ -43,21 +43,21 @@ def near(bodies: Iterable[str | int]) -> NearBodies:
 
 
 @dataclass(frozen=True)
-class GivenPairs:
+class NestedPairs:
     """A tree of a user's own, as `as_rows` has it."""
 
     rows: tuple[tuple[int, int], ...]
 
 
-def rows_of(tree: Any) -> GivenPairs:
-    """The rows of an assembly without copies, or of a blueprint."""
+def rows_of(tree: Any) -> NestedPairs:
+    """The rows of an assembly without copies, or of a layout."""
     n = len(tree.node_of)
     codes = np.stack([tree.left, tree.right], axis=1).astype(np.int64)
-    return GivenPairs(tuple((a, b) for a, b in np.where(codes >= 0, n + 1 + codes, ~codes).tolist()))
+    return NestedPairs(tuple((a, b) for a, b in np.where(codes >= 0, n + 1 + codes, ~codes).tolist()))
 
 
 def shaped_tree(model: Model, link: Linkage, shape: Any) -> Assembly:
-    """The assembly tree that was asked for."""
+    """The assembly tree of this shape."""
     if shape == "balanced":
         return assembly_tree(link.parent)
     if shape == "chain_first":
@@ -67,7 +67,7 @@ def shaped_tree(model: Model, link: Linkage, shape: Any) -> Assembly:
         return assembly_tree(link.parent, _weights(np.asarray(link.parent), np.flatnonzero(weight)))
     if isinstance(shape, str):
         raise unknown_option(f"there is no assembly {shape!r}", shape, [*SHAPES, "near(bodies)", "nested pairs"])
-    return given_tree(model, link, list(shape.rows) if isinstance(shape, GivenPairs) else as_rows(model, link, shape))
+    return paired_tree(model, link, list(shape.rows) if isinstance(shape, NestedPairs) else as_rows(model, link, shape))
 
 
 def _weights(parent: IntArray, chosen: IntArray) -> IntArray:
@@ -125,7 +125,7 @@ def as_rows(model: Model, link: Linkage, pairs: Any) -> list[tuple[int, int]]:
     return rows
 
 
-def given_tree(model: Model, link: Linkage, rows: list[tuple[int, int]]) -> Assembly:
+def paired_tree(model: Model, link: Linkage, rows: list[tuple[int, int]]) -> Assembly:
     """The assembly of rows of pairs; refused, by name, where it does not cover the linkage or joins what is apart.
 
     Where a cluster has joints to the outside on more than the two ends of a path, heavy paths are cut instead, at the
