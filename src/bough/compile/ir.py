@@ -106,3 +106,24 @@ def horner(b: Instructions, kind: Kind, z: str, coefficients: tuple[float, ...])
     for c in reversed(coefficients[:-1]):
         p = multiply_add(b, kind, p, z, kind.const(c))
     return p
+
+
+def transpose(b: Instructions, kind: Kind, rows: list[str]) -> list[str]:
+    """The n x n transpose of n rows, in each n of the W lanes: log2(n) rounds.
+
+    Each round swaps off-diagonal blocks of `step` columns between rows.
+    """
+    W, n, rows = kind.lanes, len(rows), list(rows)
+    for step in (1 << s for s in range(n.bit_length() - 1)):
+        upper = [p if not p & step else W + p - step for p in range(W)]
+        lower = [p + step if not p & step else W + p for p in range(W)]
+        for i in (i for i in range(n) if not i & step):
+            pair = rows[i], rows[i + step]
+            rows[i], rows[i + step] = (shuffle(b, kind, pair, mask) for mask in (upper, lower))
+    return rows
+
+
+def shuffle(b: Instructions, kind: Kind, pair: tuple[str, str], mask: Sequence[int]) -> str:
+    """Lanes of two vectors, those of the second counted after those of the first."""
+    places = ", ".join(f"i32 {p}" for p in mask)
+    return b(f"shufflevector {kind.type} {pair[0]}, {kind.type} {pair[1]}, <{kind.lanes} x i32> <{places}>")

@@ -14,10 +14,10 @@ import numpy as np
 
 from bough.compile.emit import llvm
 from bough.compile.emit.llvm import Emitter
-from bough.compile.emit.llvm_lanes import PREFETCH, all_finite, covering_windows, row_pointers, total, transpose
+from bough.compile.emit.llvm_lanes import PREFETCH, all_finite, covering_windows, row_pointers, total
 from bough.compile.graph.program import Array, Program
 from bough.compile.graph.schedule import optimise
-from bough.compile.ir import Instructions, Kind
+from bough.compile.ir import Instructions, Kind, transpose
 
 PARAMETERS = ", ".join(f"ptr noalias %{name}" for name in ("m", "x0", "x1", "x2", "before", "to", "sum"))
 

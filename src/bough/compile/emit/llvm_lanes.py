@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import reduce
 
-from bough.compile.ir import Instructions, Kind
+from bough.compile.ir import Instructions, Kind, shuffle, transpose
 
 PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"  # what `columns_of_rows` calls
 Body = Callable[[Instructions, Kind, list[str]], list[str]]  # the columns that it moved to results
@@ -70,7 +70,7 @@ def columns_of_rows(b: Instructions, kind: Kind, rows: Sequence[str], start: int
     step = n // 2
     parts = transpose(b, kind, joined[:step]), transpose(b, kind, joined[step:])
     masks = [[p for p in range(2 * W) if (p // step) % 2 == odd] for odd in (0, 1)]
-    return [_shuffle(b, kind, pair, mask) for mask in masks for pair in zip(*parts, strict=True)]
+    return [shuffle(b, kind, pair, mask) for mask in masks for pair in zip(*parts, strict=True)]
 
 
 def _joined_rows(n: int) -> list[tuple[int, int]]:
@@ -178,23 +178,3 @@ def _scatter_column(b: Instructions, kind: Kind, rows: list[str]) -> list[str]:
 
 def _column_pointer(b: Instructions, kind: Kind, offset: int) -> str:
     return b(f"getelementptr {kind.type}, ptr %columns, i64 {b(f'add i64 %column, {offset}')}")
-
-
-def transpose(b: Instructions, kind: Kind, rows: list[str]) -> list[str]:
-    """The n x n transpose of n rows, in each n of the W lanes: log2(n) rounds.
-
-    Each round swaps off-diagonal blocks of `step` columns between rows.
-    """
-    W, n, rows = kind.lanes, len(rows), list(rows)
-    for step in (1 << s for s in range(n.bit_length() - 1)):
-        upper = [p if not p & step else W + p - step for p in range(W)]
-        lower = [p + step if not p & step else W + p for p in range(W)]
-        for i in (i for i in range(n) if not i & step):
-            pair = rows[i], rows[i + step]
-            rows[i], rows[i + step] = (_shuffle(b, kind, pair, mask) for mask in (upper, lower))
-    return rows
-
-
-def _shuffle(b: Instructions, kind: Kind, pair: tuple[str, str], mask: Sequence[int]) -> str:
-    places = ", ".join(f"i32 {p}" for p in mask)
-    return b(f"shufflevector {kind.type} {pair[0]}, {kind.type} {pair[1]}, <{kind.lanes} x i32> <{places}>")

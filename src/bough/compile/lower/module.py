@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bough.compile.ir import Kind as Vector
+from bough.compile.ir import transpose
 from bough.compile.kernel import is_inlined
 from bough.compile.lower.builtins import DECLARATIONS
 from bough.compile.lower.function import Translated, called, translate
@@ -15,6 +17,7 @@ from bough.compile.lower.values import ENTRY, LANES, Arr, Kind, Num, Numbers, Ou
 from bough.compile.lower.writer import Writer, count
 from bough.compile.routine import Groups, Routine, work_type
 
+VECTOR = Vector("double", 8)
 UNFINISHED = object()  # the result of a function that is being translated
 
 
@@ -107,6 +110,14 @@ def of_lanes(routine: Routine, constants: Groups) -> str:
         size: Any = reduce(out.product, array.extents, 1)
         starts = [out.product(size, k) for k in numbers]
 
+        def eight(e: Num) -> None:
+            there = [out.address(array, out.sum(start, e)) for start in starts]
+            here = [out.address(lanes[name], out.product(out.sum(e, c), 8)) for c in range(8)]
+            origins, places = (here, there) if back else (there, here)
+            vectors = [out(f"load {VECTOR.type}, ptr {origin}, align 8") for origin in origins]
+            for x, place in zip(transpose(out, VECTOR, vectors), places, strict=True):
+                out.do(f"store {VECTOR.type} {x}, ptr {place}, align 8")
+
         def one(e: Num) -> None:
             for j, start in enumerate(starts):
                 there, here = out.sum(start, e), out.sum(out.product(e, 8), j)
@@ -115,7 +126,8 @@ def of_lanes(routine: Routine, constants: Groups) -> str:
                 else:
                     out.store(lanes[name], here, out.load(array, there))
 
-        count(out, (0, size, 1), one)
+        count(out, (0, out.binary("-", size, 7), 8), eight)
+        count(out, (out.product(out.binary("//", size, 8), 8), size, 1), one)
 
     def each(group: Num) -> None:
         first = out.product(group, 8)
