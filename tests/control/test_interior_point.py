@@ -12,18 +12,23 @@ daqp = pytest.importorskip("daqp")
 N, HARD, SOFT, TWO, ONE = 6, 2, 3, 4, 3
 
 
-def programs(batch, seed, spread=1.0):
-    """Random programs that have a solution: equations, soft equations, rows with two bounds and with one."""
+def programs(batch, seed, spread=1.0, fixed=0):
+    """Random programs that have a solution: equations, soft equations, rows with two bounds and with one.
+
+    The first variables, so many as are `fixed`, are in no inequality.
+    """
     rng = np.random.default_rng(seed)
+    n = N + fixed
     groups = ["contact"] * HARD + ["task"] * SOFT + ["torque"] * TWO + ["cone"] * ONE
-    columns = [sorted(rng.choice(N, 4, replace=False).tolist()) for _ in groups]
+    first = [0 if group in ("contact", "task") else fixed for group in groups]
+    columns = [sorted(rng.choice(np.arange(k, n), 4, replace=False).tolist()) for k in first]
     rows = [Row(g, {c: (CONSTANT, 0, 0, 1.0) for c in some}) for g, some in zip(groups, columns, strict=True)]
     blocks, order, numbers = laid_out(rows)
     place = np.argsort(order)
     at = {group: place[[k for k, x in enumerate(groups) if x == group]] for group in dict.fromkeys(groups)}
     blocks = blocks._replace(ends=blocks.ends[[EQUATIONS, LIMITS]])
-    a, inside = rng.normal(size=(batch, len(numbers))), rng.normal(size=(batch, N))
-    A = dense(blocks, a)
+    a, inside = rng.normal(size=(batch, len(numbers))), rng.normal(size=(batch, n))
+    A = dense(blocks, a, n)
     g = np.einsum("brn,bn->br", A, inside)
     low, high, ease = g.copy(), g.copy(), np.zeros(g.shape)
     low[:, at["task"]] += rng.normal(size=(batch, SOFT))
@@ -31,15 +36,16 @@ def programs(batch, seed, spread=1.0):
     for group in ("torque", "cone"):
         low[:, at[group]] -= spread * rng.uniform(0.01, 1.0, low[:, at[group]].shape)
         high[:, at[group]] += spread * rng.uniform(0.01, 1.0, low[:, at[group]].shape)
-    d, z = rng.uniform(0.01, 1.0, (batch, N)), 3.0 * rng.normal(size=(batch, N))
+    d, z = rng.uniform(0.01, 1.0, (batch, n)), 3.0 * rng.normal(size=(batch, n))
     count = 2 * TWO + ONE
     tuning = Tuning(*(np.array([x]) for x in (0.0, 1.0, 1e-4, 1e3, 0.1, 0.999, 1e-12, count)))
-    sizes = {"n": N, "rows": len(rows), "numbers": len(numbers), "widest": int(np.diff(blocks.row).max())}
-    return (blocks._replace(iterations=np.array([16])), tuning), sizes, (a, low, high, ease, d, z), A, at
+    sizes = {"n": n, "rows": len(rows), "numbers": len(numbers), "widest": int(np.diff(blocks.row).max())}
+    blocks = blocks._replace(iterations=np.array([16]), fixed=np.array([fixed]))
+    return (blocks, tuning), sizes, (a, low, high, ease, d, z), A, at
 
 
-def dense(blocks, a):
-    A = np.zeros((len(a), blocks.row[-1], N))
+def dense(blocks, a, n):
+    A = np.zeros((len(a), blocks.row[-1], n))
     for b, at in enumerate(blocks.value):
         rows = range(blocks.row[b], blocks.row[b + 1])
         for c, column in enumerate(blocks.column[blocks.first[b] : blocks.first[b + 1]]):
@@ -62,9 +68,10 @@ def by_active_sets(A, at, low, high, ease, d, z):
     return x
 
 
+@pytest.mark.parametrize("fixed", [0, 4, 8])
 @pytest.mark.parametrize("seed", range(size(6, 1)))
-def test_beside_active_sets(seed):
-    constants, sizes, arrays, A, at = programs(size(20, 2), seed)
+def test_beside_active_sets(seed, fixed):
+    constants, sizes, arrays, A, at = programs(size(20, 2), seed, fixed=fixed)
     blocks, tuning = constants
     first = blocks._replace(iterations=blocks.iterations // 2), tuning  # half of the iterations, and then the others
     x, state, *_ = bind_arrays(INTERIOR_POINT, first, sizes, execution="lanes").call(*arrays)

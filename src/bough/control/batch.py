@@ -1,14 +1,16 @@
 """Whole-body programs of many robots at once, by the interior-point method with rows of the batch side by side.
 
-The rows of a program are: tasks, contacts and loops, DoFs without a motor (equations); cones, bounds of qdd and largest
-forces (inequalities); torque limits, which few robots meet: only these are solved again with them. One compiled call
-writes all of a program from (q, v) and targets. All priorities have the same rows: those above have ease 0 and keep
-what they have reached, those below have infinite ease. The same code serves numpy arrays and tensors on a GPU.
+The rows of a program are: tasks, contacts and loops, DoFs without a motor (equations); cones and largest forces
+(inequalities); bounds of qdd and torque limits, which few robots meet: only these are solved again with them. One
+compiled call writes all of a program from (q, v) and targets. All priorities have the same rows: those above have ease
+0 and keep what they have reached, those below have infinite ease. The same code serves numpy arrays and tensors on a
+GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -34,8 +36,8 @@ from bough.opspace.sweeps.jacobian import JacobianPattern
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import FloatArray, Rows, Workspace
 
-FIRST, MORE = 8, (3, 3, 3, 4, 4, 4)  # iterations of all rows, and then again and again of those that are not `CLOSE`
-SOLVED, CLOSE = 1e-5, 1e-10  # largest residual of a program that counts as solved, and that ends its iterations
+FIRST, MORE, AGAIN = 9, 4, 5  # iterations of all rows, and then how many, how often, of those that are not `CLOSE`
+SOLVED, CLOSE = 1e-5, 3e-11  # largest residual of a program that counts as solved, and that ends its iterations
 FAINT, VIOLATED = 1e-5, 10.0  # weight of variables where conflicts are looked for, and the least violation
 LARGE = 300.0  # m/s^2 or rad/s^2: programs with more are solved in units of it
 FORCE = 100.0  # newtons: in this unit forces are about as large as accelerations
@@ -46,11 +48,11 @@ TASK, LOOSE, TORQUE, BOUND, MOST, ZERO = range(6)
 KINDS = {"task": TASK, "contact": TASK, "loose": LOOSE, "torque": TORQUE, "bound": BOUND, "most": MOST}
 GRAM_COST, PRODUCTS_COST = 2.0, 6.0  # of a block, beside one product: to read and write K, and of products with it
 # Groups of rows in the order of a program: equations, inequalities, limits, and motors without a limit
-PARTS = (("task", "contact", "loose"), ("bound", "cone", "most"), ("torque",), ("motor",))
+PARTS = (("task", "contact", "loose"), ("cone", "most"), ("bound",), ("torque",), ("motor",))
 TWO_SIDED = ("torque", "bound")
 GROUPS = tuple(group for part in PARTS for group in part)
-EQUATIONS, INEQUALITIES, LIMITS = range(3)  # of parts
-START = {INEQUALITIES: 1.0, LIMITS: 10.0}  # weight of inequalities at the start, by the last part that has a say
+EQUATIONS, FORCES, BOUNDS, LIMITS = range(4)  # of parts
+START = 10.0  # weight of inequalities at the start
 
 
 class Filling(NamedTuple):
@@ -163,16 +165,18 @@ class Answers(NamedTuple):
 class Method:
     """The interior-point method on blocks of rows: `method(program)` gives x, A x and residuals.
 
-    Rows of groups behind `last` have no say. A program is a, low, high, ease (rows,), d (n,) and z.
+    Rows of parts behind `last` have no say. A program is a, low, high, ease (rows,), d (n,) and z.
     """
 
     def __init__(self, blocks: Blocks, last: int, sizes: dict[str, int], device: Device) -> None:
         blocks = blocks._replace(ends=blocks.ends[[EQUATIONS, last]])
         sides = blocks.two + 1
-        count = (np.diff(blocks.row) * sides)[blocks.ends[0] : blocks.ends[1]].sum()
-        tuning = Tuning(
-            *(np.array([x]) for x in (0.0, 1.0, PROXIMAL, START[last], FLOOR, SHARE, CENTRE, max(1, count)))
-        )
+        some = slice(*blocks.ends)
+        count = (np.diff(blocks.row) * sides)[some].sum()
+        touched = blocks.column[blocks.first[some.start] : blocks.first[some.stop]]
+        fixed = 0 if device.is_gpu else touched.min(initial=sizes["n"]) // 4 * 4
+        blocks, self.last = blocks._replace(fixed=np.array([fixed])), last
+        tuning = Tuning(*(np.array([x]) for x in (0.0, 1.0, PROXIMAL, START, FLOOR, SHARE, CENTRE, max(1, count))))
         how: dict[str, Any] = {"device": device} if device.is_gpu else {"execution": "lanes"}
 
         def bound(routine: Routine, iterations: int = 1) -> CompiledFunction:
@@ -181,12 +185,12 @@ class Method:
 
         self._on_gpu = device.is_gpu
         if device.is_gpu:
-            self._first, self._next, self._report = bound(FIRST_STATE), [bound(NEXT_STATE)], bound(MEASURED)
+            self._first, self._next, self._report = bound(FIRST_STATE), bound(NEXT_STATE), bound(MEASURED)
         else:
-            self._first, self._next = bound(INTERIOR_POINT, FIRST), [bound(CONTINUED, k) for k in MORE]
+            self._first, self._next = bound(INTERIOR_POINT, FIRST), bound(CONTINUED, MORE)
 
-    def __call__(self, program: tuple[Any, ...], leave: Callable[[Any], Any] | None = None) -> tuple[Any, Any, Any]:
-        """Rows of which `leave`, a function of A x, says so need not be solved to the end."""
+    def __call__(self, program: tuple[Any, ...], broken: Callable[[Any], Any] | None = None) -> tuple[Any, Any, Any]:
+        """Rows need not be solved to the end where `broken`, a function of A x, names a part behind `last`."""
         K0: Any = None  # on a GPU, where an iteration is a kernel
         if self._on_gpu:
             x, state, K0 = self._first.call(*program)
@@ -195,15 +199,15 @@ class Method:
             found = outputs(self._first, program)
         x, state, g, report = found
         xp = import_module(library_of(x))
-        for k, count in enumerate(MORE):
-            rows = xp.where(~((xp.amax(report, 1) <= CLOSE) | (False if leave is None else leave(g))))[0]
+        for _ in range(AGAIN):
+            rows = xp.where(~((xp.amax(report, 1) <= CLOSE) | (False if broken is None else broken(g) > self.last)))[0]
             if not len(rows):
                 break
             some, x0, state0 = rows_of(program, rows), x[rows], state[rows]
             if self._on_gpu:
-                more = self._iterated(some, count, x0, state0, K0[rows])
+                more = self._iterated(some, MORE, x0, state0, K0[rows])
             else:
-                more = outputs(self._next[k], (*some, x0, state0))
+                more = outputs(self._next, (*some, x0, state0))
             for mine, new in zip(found, more, strict=True):
                 mine[rows] = new
         return x, g, xp.amax(report, 1)
@@ -211,7 +215,7 @@ class Method:
     def _iterated(self, program: tuple[Any, ...], count: int, x: Any, state: Any, K0: Any) -> list[Any]:
         """x, state, A x and a report after `count` more iterations, on a GPU."""
         for _ in range(count):
-            x, state = self._next[0].call(*program, K0, x, state)
+            x, state = self._next.call(*program, K0, x, state)
         return [x, state, *self._report.call(*program, x, state)]
 
 
@@ -251,9 +255,8 @@ class BatchProgram:
         self.n, self.count = self.model.nv + len(layout.rows), len(rows)
         sizes = {"n": self.n, "rows": self.count, "numbers": len(numbers), "widest": int(np.diff(blocks.row).max())}
         device = GPU if self.on_gpu else CPU
-        self.methods = [Method(blocks, LIMITS, sizes, device)]
-        if not self.on_gpu and len(layout.limited):
-            self.methods.insert(0, Method(blocks, INEQUALITIES, sizes, device))
+        steps = FORCES, *(k for k, some in ((BOUNDS, self.bounded), (LIMITS, layout.limited)) if len(some))
+        self.methods = [Method(blocks, last, sizes, device) for last in ((LIMITS,) if self.on_gpu else steps)]
         table = Filling(*(np.array([x[k] for x in numbers], kind) for k, kind in enumerate((*(np.int64,) * 3, float))))
         constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, aims.arrays, table)
         known = tasks.sizes | {"aims": aims.size, "numbers": len(numbers), "n": self.n, "sides": self.count}
@@ -391,27 +394,30 @@ class BatchProgram:
         return ease
 
     def _solved(self, program: tuple[Any, ...], scale: Any) -> Any:
-        """x, A x and residuals; on the CPU torque limits are left to those rows that would break them without.
+        """x, A x and residuals; on the CPU bounds and torque limits are left to rows that would break them without.
 
         Programs are solved in units of `scale`, in which multipliers are near those at rest.
         """
         a, low, high, ease, d, z = program
         program = a, low / scale, high / scale, ease, d, z / scale
-        torque = self.at["torque"]
-
-        def exceeds(g: FloatArray) -> Any:
-            return ((g < program[1])[:, torque] | (g > program[2])[:, torque]).any(axis=1)
-
-        if len(self.methods) == 1:
-            x, g, residual = self.methods[0](program)
-        else:
-            x, g, residual = found = self.methods[0](program, exceeds)
-            over = np.flatnonzero(exceeds(g))
-            if len(over):
-                for mine, more in zip(found, self.methods[1](rows_of(program, over)), strict=True):
-                    mine[over] = more
+        first, *others = self.methods
+        x, g, residual = found = first(program, None if self.on_gpu else partial(self._broken, program))
+        for method in others:
+            rows = np.flatnonzero(self._broken(program, g) == method.last)
+            if len(rows):
+                some = rows_of(program, rows)
+                for mine, new in zip(found, method(some, partial(self._broken, some)), strict=True):
+                    mine[rows] = new
         # a GPU has no other solver for what is left
         return scale * x, scale * g, residual if self.on_gpu else scale[:, 0] * residual
+
+    def _broken(self, program: tuple[Any, ...], g: FloatArray) -> Any:
+        """(batch,) the last part of which rows are broken, if bounds or limits are, else 0."""
+        found, (_, low, high, *_) = np.zeros(len(g), int), program
+        for part, group in ((BOUNDS, "bound"), (LIMITS, "torque")):
+            at = self.at[group]
+            found[((g[:, at] < low[:, at]) | (g[:, at] > high[:, at])).any(axis=1)] = part
+        return found
 
     @property
     def _xp(self) -> Any:
@@ -441,7 +447,7 @@ def laid_out(rows: list[Row]) -> tuple[Blocks, list[int], list[tuple[int, int, i
         row.append(row[-1] + len(some))
     order = [k for _, some in ordered for k in some]
     ends = np.cumsum(np.bincount([kind[0] for kind, _ in ordered], minlength=len(PARTS)))
-    parts = (row, first, column, value, ends, [int(kind[1]) for kind, _ in ordered], [1])
+    parts = (row, first, column, value, ends, [int(kind[1]) for kind, _ in ordered], [1], [0])
     return Blocks(*(np.array(x, np.int64) for x in parts)), order, numbers
 
 

@@ -10,7 +10,8 @@ twice with one factorization K = L D L': for l s = 0, and for the centre that th
 have a small `proximal` compliance in place of 0; their multipliers grow until the error is zero (the method of
 multipliers). Nothing branches on a number: rows of a batch lie side by side in SIMD lanes, and on a GPU.
 
-Constraints come in blocks of rows that have the same columns: those of one leg, or of one sole.
+Constraints come in blocks of rows that have the same columns: those of one leg, or of one sole. The columns of leading
+variables that no inequality has are eliminated from K once, not in each iteration.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Blocks(NamedTuple):
     ends: Rows  # (2,) how many blocks there are of equations, and of these and inequalities
     two: Rows  # (blocks,)
     iterations: Rows  # (1,)
+    fixed: Rows  # (1,) number of leading variables that no inequality has; a multiple of four
 
 
 class Tuning(NamedTuple):
@@ -111,18 +113,19 @@ def add_gram(p: Blocks, blocks: tuple[int, int], a: Rows, weight: Rows, K: Rows,
 
 
 @kernel
-def factorize(t: Tuning, K: Rows, U: Rows, V: Rows, inverse: Rows) -> None:
-    """L (unit, below the diagonal of K) and 1 / D of K = L D L'.
+def factorize(t: Tuning, pivots: tuple[int, int], K: Rows, U: Rows, V: Rows, inverse: Rows) -> None:
+    """L (unit, below the diagonal of K) and 1 / D of K = L D L', for some pivots; what these leave of K behind them.
 
     Of row i: U_j = K_ij - sum over k < j of U_k L_jk, L_ij = U_j / D_j, D_i = K_ii - sum of U_j L_ij.
     Rows go in pairs, and columns by four: eight sums that do not wait for each other.
     """
-    n = len(inverse)
-    for i in range(0, n - 1, 2):
-        for j in range(0, i - 2, 4):
+    n, first, last = len(inverse), pivots[0], pivots[1]
+    for i in range(first, n - 1, 2):
+        end = min(i, last)
+        for j in range(first, end - 2, 4):
             a0, a1, a2, a3 = K[i, j], K[i, j + 1], K[i, j + 2], K[i, j + 3]
             b0, b1, b2, b3 = K[i + 1, j], K[i + 1, j + 1], K[i + 1, j + 2], K[i + 1, j + 3]
-            for k in range(j):
+            for k in range(first, j):
                 u, v = U[k], V[k]
                 a0, a1, a2, a3 = a0 - u * K[j, k], a1 - u * K[j + 1, k], a2 - u * K[j + 2, k], a3 - u * K[j + 3, k]
                 b0, b1, b2, b3 = b0 - v * K[j, k], b1 - v * K[j + 1, k], b2 - v * K[j + 2, k], b3 - v * K[j + 3, k]
@@ -133,56 +136,79 @@ def factorize(t: Tuning, K: Rows, U: Rows, V: Rows, inverse: Rows) -> None:
             a3, b3 = a3 - a2 * K[j + 3, j + 2], b3 - b2 * K[j + 3, j + 2]
             U[j], U[j + 1], U[j + 2], U[j + 3] = a0, a1, a2, a3
             V[j], V[j + 1], V[j + 2], V[j + 3] = b0, b1, b2, b3
-        for j in range(i // 4 * 4, i):
+        for j in range(first + (end - first) // 4 * 4, end):
             x, y = K[i, j], K[i + 1, j]
-            for k in range(j):
+            for k in range(first, j):
                 x, y = x - U[k] * K[j, k], y - V[k] * K[j, k]
             U[j], V[j] = x, y
-        finish_row(t, i, K, U, inverse)
+        for j in range(last, i):
+            x, y = K[i, j], K[i + 1, j]
+            for k in range(first, last):
+                x, y = x - U[k] * K[j, k], y - V[k] * K[j, k]
+            K[i, j], K[i + 1, j] = x, y
+        finish_row(t, i, pivots, K, U, inverse)
         y = K[i + 1, i]
-        for k in range(i):
+        for k in range(first, end):
             y = y - V[k] * K[i, k]
-        V[i] = y
-        finish_row(t, i + 1, K, V, inverse)
-    for i in range(n // 2 * 2, n):  # the last of an odd number
-        for j in range(i):
+        V[i], K[i + 1, i] = y, y
+        finish_row(t, i + 1, pivots, K, V, inverse)
+    for i in range(first + (n - first) // 2 * 2, n):  # the last of an odd number
+        for j in range(first, i):
             x = K[i, j]
-            for k in range(j):
+            for k in range(first, min(j, last)):
                 x = x - U[k] * K[j, k]
-            U[j] = x
-        finish_row(t, i, K, U, inverse)
+            U[j], K[i, j] = x, x
+        finish_row(t, i, pivots, K, U, inverse)
 
 
 @kernel
-def finish_row(t: Tuning, i: int, K: Rows, U: Rows, inverse: Rows) -> None:
-    """Row i of L, and 1 / D_i."""
+def finish_row(t: Tuning, i: int, pivots: tuple[int, int], K: Rows, U: Rows, inverse: Rows) -> None:
+    """Row i of L, and 1 / D_i, or what is left of K_ii."""
     d = K[i, i]
-    for j in range(i):
+    for j in range(pivots[0], min(i, pivots[1])):
         x = U[j] * inverse[j]
         d = d - U[j] * x
         K[i, j] = x
-    inverse[i] = t.one[0] / d
+    K[i, i] = d
+    if i < pivots[1]:
+        inverse[i] = t.one[0] / d
 
 
 @kernel
-def solve(K: Rows, inverse: Rows, x: Rows) -> None:
-    """x <- (L D L')^-1 x."""
-    n = len(inverse)
-    for i in range(n):
+def forward(pivots: tuple[int, int], K: Rows, x: Rows) -> None:
+    """x <- L^-1 x, for some pivots."""
+    for i in range(pivots[0], pivots[1]):
         y = x[i]
-        for j in range(i + 1, n):
+        for j in range(i + 1, len(x)):
             x[j] = x[j] - K[j, i] * y
-    for i in range(n):
+
+
+@kernel
+def backward(first: int, K: Rows, inverse: Rows, x: Rows) -> None:
+    """x[first:] of (D L')^-1 x."""
+    n = len(inverse)
+    for i in range(first, n):
         x[i] = x[i] * inverse[i]
-    for i in range(n - 1, -1, -1):
+    for i in range(n - 1, first - 1, -1):
         y = x[i]
-        for j in range(i):
+        for j in range(first, i):
+            x[j] = x[j] - K[i, j] * y
+
+
+@kernel
+def complete(stop: int, K: Rows, inverse: Rows, x: Rows) -> None:
+    """x[:stop] of (D L')^-1 x, where the rest is known."""
+    for i in range(stop):
+        x[i] = x[i] * inverse[i]
+    for i in range(len(x) - 1, -1, -1):
+        y = x[i]
+        for j in range(min(i, stop)):
             x[j] = x[j] - K[i, j] * y
 
 
 @kernel
 def equations_gram(p: Blocks, t: Tuning, a: Rows, ease: Rows, d: Rows, w: Workspace) -> None:
-    """w.K0, the part of K that stays, and weights of equations."""
+    """w.K0, the part of K that stays, without what is eliminated once; the rest of it in w.K; weights of equations."""
     for i in range(len(d)):
         for j in range(i):
             w.K0[i, j] = t.zero[0]
@@ -190,6 +216,16 @@ def equations_gram(p: Blocks, t: Tuning, a: Rows, ease: Rows, d: Rows, w: Worksp
     for r in range(p.row[p.ends[0]]):
         w.weight[r] = t.one[0] / larger(ease[r], t.proximal[0])
     add_gram(p, (0, p.ends[0]), a, w.weight, w.K0, w.u)
+    eliminate(p, t, w)
+
+
+@kernel
+def eliminate(p: Blocks, t: Tuning, w: Workspace) -> None:
+    """What is eliminated once, in w.K0 and w.K."""
+    factorize(t, (0, p.fixed[0]), w.K0, w.U, w.V, w.inverse)
+    for i in range(len(w.K)):
+        for j in range(min(i + 1, p.fixed[0])):
+            w.K[i, j] = w.K0[i, j]
 
 
 @kernel
@@ -209,11 +245,12 @@ def begin(
             w.weight[r], w.h[r] = t.start[0], t.start[0] * (high[r] - one)
             if p.two[b] == 1:
                 w.h[r] = t.start[0] * (low[r] + high[r]) / (one + one)
-    copy_lower(w.K0, w.K)
+    copy_lower(p.fixed[0], w.K0, w.K)
     add_gram(p, inequalities, a, w.weight, w.K, w.u)
     add_transposed(p, (0, p.ends[1]), a, w.h, x)
-    factorize(t, w.K, w.U, w.V, w.inverse)
-    solve(w.K, w.inverse, x)
+    factorize(t, (p.fixed[0], len(x)), w.K, w.U, w.V, w.inverse)
+    forward((0, len(x)), w.K, x)
+    backward(0, w.K, w.inverse, x)
     products(p, t, (0, p.ends[1]), a, x, w.g)
     least, slope = t.floor[0], zero
     for i in range(len(x)):
@@ -239,9 +276,10 @@ def begin(
 
 
 @kernel
-def copy_lower(A: Rows, B: Rows) -> None:
-    for i in range(len(A)):
-        for j in range(i + 1):
+def copy_lower(first: int, A: Rows, B: Rows) -> None:
+    """Rows and columns from the first on."""
+    for i in range(first, len(A)):
+        for j in range(first, i + 1):
             B[i, j] = A[i, j]
 
 
@@ -277,9 +315,10 @@ def residuals(
 def direction(p: Blocks, t: Tuning, a: Rows, target: Scalar, w: Workspace) -> None:
     """dx and the changes of slacks and multipliers that lead to the complementarity `target` less w.cu and w.cl.
 
-    w.side is what slope and equations ask for; w.dg = A dx of inequalities.
+    w.side is what slope and equations ask for, by L^-1 where K is fixed; dx is complete but there. w.dg = A dx of
+    inequalities.
     """
-    inequalities = p.ends[0], p.ends[1]
+    inequalities, fixed = (p.ends[0], p.ends[1]), p.fixed[0]
     for b in range(inequalities[0], inequalities[1]):
         for r in range(p.row[b], p.row[b + 1]):
             w.hu[r] = w.wu[r] * (w.ru[r] + (target - w.cu[r]) * w.lu_inv[r] - w.su[r])
@@ -292,7 +331,8 @@ def direction(p: Blocks, t: Tuning, a: Rows, target: Scalar, w: Workspace) -> No
     add_transposed(p, inequalities, a, w.h, w.dx)
     for i in range(len(w.dx)):
         w.dx[i] = -w.dx[i]
-    solve(w.K, w.inverse, w.dx)
+    forward((fixed, len(w.dx)), w.K, w.dx)
+    backward(fixed, w.K, w.inverse, w.dx)
     products(p, t, inequalities, a, w.dx, w.dg)
     for b in range(inequalities[0], inequalities[1]):
         for r in range(p.row[b], p.row[b + 1]):
@@ -342,9 +382,10 @@ def iterate(
     for r in range(p.row[p.ends[0]]):
         w.h[r] = w.weight[r] * w.ru[r]
     add_transposed(p, equations, a, w.h, w.side)
-    copy_lower(w.K0, w.K)
+    copy_lower(p.fixed[0], w.K0, w.K)
     add_gram(p, inequalities, a, w.weight, w.K, w.u)
-    factorize(t, w.K, w.U, w.V, w.inverse)
+    factorize(t, (p.fixed[0], len(x)), w.K, w.U, w.V, w.inverse)
+    forward((0, p.fixed[0]), w.K, w.side)
     direction(p, t, a, t.zero[0], w)
     primal, dual = lengths(p, t, w)
     ahead = t.zero[0]
@@ -357,6 +398,7 @@ def iterate(
                 w.cl[r] = w.dsl[r] * w.dll[r]
     ratio = ahead / (t.count[0] * mu)
     direction(p, t, a, larger(t.centre[0], ratio * ratio * ratio * mu), w)
+    complete(p.fixed[0], w.K, w.inverse, w.dx)
     products(p, t, equations, a, w.dx, w.dg)
     primal, dual = lengths(p, t, w)
     for i in range(len(x)):
@@ -461,7 +503,7 @@ def first_state(
     for i in range(len(x)):
         for j in range(len(x)):
             K0[i, j] = t.zero[0]
-    copy_lower(w.K0, K0)
+    copy_lower(0, w.K0, K0)
 
 
 @kernel
@@ -470,7 +512,7 @@ def next_state(
     before: Rows, x: Rows, state: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """One iteration."""
-    copy_lower(K0, w.K0)
+    copy_lower(0, K0, w.K0)
     for r in range(p.row[p.ends[0]]):
         w.weight[r] = t.one[0] / larger(ease[r], t.proximal[0])
     for i in range(len(x)):
