@@ -185,11 +185,11 @@ def test_nonsense_is_refused(arm):
         bough.env.RobotVectorEnv(arm, 2, servo=(-1.0, 0.0))
     with pytest.raises(ModelError, match=r"gains from zero: numbers, \(2,\)"):
         bough.env.RobotVectorEnv(arm, 2, servo=(np.ones(5), 0.0))
-    with pytest.raises(ShapeError, match="coefficient from zero for each of 3 rows"):
+    with pytest.raises(ShapeError, match="coefficient from zero"):
         envs(friction=-1.0).reset()
     with pytest.raises(ShapeError, match="a value for each of 3 rows"):
         envs(friction=[0.5, 0.6]).reset()
-    with pytest.raises(ShapeError, match="inertia must be finite and have shape"):
+    with pytest.raises(ShapeError, match="inertia must have shape"):
         envs(parameters={"inertia": np.ones((3, 2))}).reset()
     with pytest.raises(ModelError, match="mass"):
         envs(parameters={"inertia": -np.array(bough.zoo.quadruped().inertias)}).reset()

@@ -74,3 +74,54 @@ def test_rows_are_assigned_anew():
             runs.assign([1], inertia=np.ones((2, 3)))
         with pytest.raises(ModelError, match="mass"):
             runs.assign([1], inertia=-np.array(model.inertias))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("friction", -0.1, "coefficient from zero, got -0.1 in row 0"),
+        ("friction", [0.5, np.nan], "coefficient from zero, got nan in row 1"),
+        ("kp", np.nan, "kp must not be negative"),
+        ("kd", -1.0, "kd must not be negative"),
+        ("kp", np.ones(7), "servos act on revolute and prismatic joints"),
+        ("gravity", [[0.0, 0.0, -9.81], [0.0, np.inf, 0.0]], "gravity must be finite, got .* in row 1"),
+        ("gravity", [0.0, 0.0], "gravity must have shape"),
+    ],
+)
+def test_numbers_that_no_robot_has_are_refused_by_row(name, value, message):
+    q, v = states(robot(), 2)
+    how = {"dt": 1e-3, "contacts": Contacts(BOTTOM), "servo": (10.0, 1.0), "inputs": ("gravity",)}
+    runs = Ensemble(robot(), q, v, **how)
+    with pytest.raises(ShapeError, match=message):
+        runs.assign([0, 1], **{name: value})
+    given = {"servo": (value, 1.0) if name == "kp" else (10.0, value)} if name in ("kp", "kd") else {name: value}
+    with pytest.raises(ShapeError, match=message):
+        Ensemble(robot(), q, v, **how | given)
+    runs.assign([1], kp=3.0)  # of all motors, not of the base
+    assert runs._drives["kp"].tolist() == [[0.0] * 6 + [10.0], [0.0] * 6 + [3.0]]
+
+
+def test_gravity_of_other_rows_is_refused():
+    with pytest.raises(ShapeError, match=r"gravity must have shape \(3,\) or \(2, 3\), got \(3, 3\)"):
+        run(robot(), 2, inputs=("gravity",), gravity=np.zeros((3, 3)))
+
+
+def test_a_row_that_has_lost_its_state_stops_no_sensor_and_no_push():
+    model = robot()
+    q, v = states(model, 3)
+    runs, other = (Ensemble(model, q, v, dt=1e-3, contacts=Contacts(BOTTOM)) for _ in range(2))
+    runs.reset([1], np.full((1, model.nq), np.nan))
+    push = np.zeros((3, 6))
+    push[:, 1] = 3.0
+    for each in (runs, other):
+        each.step(5, forces={"rod": push})
+    assert runs.failed.tolist() == [False, True, False]
+    for mine, expected in (
+        *zip(runs.imu("rod"), other.imu("rod"), strict=True), (runs.joint_reactions(), other.joint_reactions()),
+        (runs.q, other.q),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(mine[[0, 2]], expected[[0, 2]])
+        assert np.isnan(mine[1]).any()
+    push[2, 0] = np.nan
+    runs.step(forces={"rod": push})
+    assert runs.failed.tolist() == [False, True, True]

@@ -179,12 +179,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         for name, value in self.parameters.items():
             self.robots.assign(rows, **{name: self._drawn(value, rows, np.ndim(own_values(self.model, name)))})
         if self.robots.contacts is not None and self.friction is not None:
-            drawn = self._drawn(self.friction, rows, 0)
-            shapes = (), (len(rows),)
-            if tuple(drawn.shape) not in shapes or not (self._xp.isfinite(drawn) & (drawn >= 0.0)).all():
-                raise ShapeError(f"friction is a coefficient from zero for each of {len(rows)} rows, got {drawn!r}")
-            points = self.robots.friction.ndim == 2  # one for each contact
-            self.robots.friction[rows] = drawn[:, None] if points and drawn.ndim else drawn
+            self.robots.assign(rows, friction=self._drawn(self.friction, rows, 0))
         state = self._state(full(tuple(self._action.shape), 0.0, self._like))
         self._seen[rows] = self._observed(state)[rows]
 

@@ -286,6 +286,10 @@ class Library:
         self, name: str, inputs: tuple[Any, ...], options: dict[str, Any], **how: Any
     ) -> tuple[Any, RealArray]:
         """Any function, with `options` (frame, reference, method, forces), and a status for each row."""
+        if name == "generalized_forces":
+            q, places, F = inputs
+            found, given = self._forces_at(places, q, F, how | options)
+            return found.with_status(*given, **how)
         row, given = function(name), list[Any]()
         inputs = with_dt(row.arguments, inputs) if "dt" in row.arguments else inputs
         self.parameters.declared(row.name, how)
@@ -356,8 +360,13 @@ class Library:
 
     def generalized_forces(self, places: Sequence[Any], inputs: tuple[Any, Any], how: Any) -> RealArray:
         """J' F of wrenches, or forces, at frames or points."""
+        found, given = self._forces_at(places, *inputs, how)
+        result: RealArray = found.call(*given, **how)
+        return result
+
+    def _forces_at(self, places: Sequence[Any], q: Any, F: Any, how: Any) -> tuple[CompiledFunction, list[Any]]:
+        """The function of generalized forces at these places, and its inputs."""
         self.parameters.declared("generalized_forces", how)
-        q, F = inputs
         F = F if hasattr(F, "dtype") else real_array("generalized_forces: F", F, "(count, 6) or (count, 3)")
         of_rows = F.shape[:-1] if F.ndim == 3 and self.device.layout == "columns" else F.shape
         columns = 3 if len(of_rows) >= 2 and of_rows[-1] == 3 else 6
@@ -367,8 +376,7 @@ class Library:
             routine, points = generalized_forces_at(self.model, places, columns)
             found = self.parameters.given_to(self._bound("generalized_forces", routine, (points,), mark_limbs))
             self._functions[key] = found
-        result: RealArray = found.call(q, F, **how)
-        return result
+        return found, [q, F]
 
     def forward_derivatives(self, inputs: tuple[Any, ...], out: Any, how: Any) -> Any:
         """dqdd/dq, dqdd/dv and dqdd/dtau by the fastest way: see `derivatives`."""

@@ -15,6 +15,7 @@ from bough.compile.run.libraries import Copies, as_index, asarray, full, is_on_g
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError, ShapeError
 from bough.model import Model, Sole
+from bough.simulate.drives import by_rows
 from bough.types import FloatArray
 
 Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
@@ -246,7 +247,7 @@ class ContactSpace:
 
     def wrenches(self, q: Array, force: Array, normal: Array) -> Iterator[tuple[str, Array]]:
         """The frame of each contact, and its force (batch, contacts, 3) as a wrench (batch, 6) at its origin."""
-        R = self.dynamics.placements(q)[:, self._index.like(q, "int64"), :3, :3]
+        R = by_rows(self.dynamics, "placements", q)[:, self._index.like(q, "int64"), :3, :3]
         arms = (R * self._places.like(q)[:, None, :]).sum(-1)
         for n in range(self.count):
             k = n % len(self.points)

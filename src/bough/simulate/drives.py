@@ -190,4 +190,11 @@ class Wrenches:
         """Joint forces (..., nv) at q, the configurations of `rows`."""
         if not self.names:
             return 0.0
-        return self.dynamics.generalized_forces(q, self.names, self.F[rows], **parameters)
+        return by_rows(self.dynamics, "generalized_forces", q, self.names, self.F[rows], **parameters)
+
+
+def by_rows(dynamics: Dynamics, function: str, *inputs: Any, **options: Any) -> Array:
+    """What a function gives, with NaN in rows that have lost their state: where methods raise, on the CPU, too."""
+    if dynamics.device.is_gpu:
+        return getattr(dynamics, function)(*inputs, **options)
+    return dynamics.with_status(function, *inputs, **options)[0]

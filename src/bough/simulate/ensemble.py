@@ -22,7 +22,7 @@ from bough.model import Model
 from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, check_closed, has_rows
 from bough.simulate.contact_step import CHANGE, SLIPS
 from bough.simulate.contacts import Contacts, ContactSpace, HeightField, Plane
-from bough.simulate.drives import Wrenches, numbers, servo_gains
+from bough.simulate.drives import Wrenches, by_rows, numbers, servo_gains
 from bough.simulate.integration import step_function
 from bough.simulate.step_kernels import SWEEPS
 from bough.types import FloatArray
@@ -86,8 +86,8 @@ class Ensemble:
             raise ShapeError(f"q has {len(self.q)} rows and v has {len(self.v)}")
         self._start = self._state[0][0] + 0, self._state[0][1] + 0
         self._state.append((self.q + 0, self.v + 0))
-        if not dt > 0.0:
-            raise ShapeError(f"dt must be positive, got {dt}")
+        if not 0.0 < dt < np.inf:
+            raise ShapeError(f"dt must be positive, and finite, got {dt}")
         self.dt, self.time = dt, 0.0
         self._drives = self._driven(servo)
         self._given = self._parameters(inputs, parameters)
@@ -171,13 +171,16 @@ class Ensemble:
         """
         given = self._given_of("placement")
         (q, v, *_), (q0, v0, *_) = self._state
-        T = self.dynamics.placement(q, frame, **given)
-        change = (self.dynamics.velocity(q, v, frame, **given) - self.dynamics.velocity(q0, v0, frame, **given))[:, :3]
+        T = by_rows(self.dynamics, "placement", q, frame=frame, **given)
+        change = self._velocity(q, v, frame, **given) - self._velocity(q0, v0, frame, **given)
         pull = self._given_of("gravity").get("gravity")
         pull = self._like(self.model.gravity) if pull is None else pull
         axes = T[:, :3, :3]
-        spin = self.dynamics.velocity(q, v, frame, "local", **given)[:, 3:]
-        return (axes * (change / self.dt - pull)[:, :, None]).sum(1), spin
+        spin = self._velocity(q, v, frame, reference="local", **given)[:, 3:]
+        return (axes * (change[:, :3] / self.dt - pull)[:, :, None]).sum(1), spin
+
+    def _velocity(self, q: Array, v: Array, frame: str, **how: Any) -> Array:
+        return by_rows(self.dynamics, "velocity", q, v, frame=frame, **how)
 
     def joint_reactions(self) -> Array:
         """The mean wrench of each joint on its body in the last step (batch, joints, 6), to first order in dt.
@@ -192,7 +195,8 @@ class Ensemble:
         for name, wrench in pairs:
             wrenches[name] = wrench + wrenches.get(name, 0.0)
         given = self._given_of(*self._quantities.inputs)
-        return self.dynamics.joint_forces(q, before, (v - before) / self.dt, wrenches or None, **given)
+        states = q, before, (v - before) / self.dt
+        return by_rows(self.dynamics, "joint_forces", *states, forces=wrenches or None, **given)
 
     @property
     def _normals(self) -> Array:
@@ -269,13 +273,8 @@ class Ensemble:
         Arrays on the host are checked; those on a GPU are not, and nothing is copied to the host.
         """
         for name, value in parameters.items():
-            array, shape = self._assigned(name)
-            given = self._space.planes_of(value, self.q) if name == "planes" else (self._like(value),)
-            if name in self._quantities.inputs and not is_on_gpu(value):
-                if np.shape(value)[np.ndim(value) - len(shape) :] != shape or not np.isfinite(value).all():
-                    got = np.shape(value)
-                    raise ShapeError(f"{name} must be finite and have shape {shape}, or one for each row: {got}")
-                self._quantities.examine(name, np.asarray(value, float), check=True)
+            array, examined = self._assigned(name), self._examined(name, value)
+            given = self._space.planes_of(value, self.q) if name == "planes" else (self._like(examined),)
             if name == "friction" and given[0].ndim == 1 and array[0].ndim == 2:
                 given = (given[0][:, None] + 0 * array[0][:1],)
             try:
@@ -284,14 +283,33 @@ class Ensemble:
             except (IndexError, ValueError, RuntimeError) as error:
                 raise ShapeError(f"assign: rows and {name} do not fit together: {error}") from None
 
-    def _assigned(self, name: str) -> tuple[tuple[Array, ...], tuple[int, ...]]:
-        """Arrays (batch, ...) of what may differ from row to row, and the shape of one row."""
+    def _examined(self, name: str, value: Array) -> Array:
+        """Values of what may differ from row to row, unless they are on a GPU refused where no robot has them."""
+        if is_on_gpu(value) or name == "planes":
+            return value
+        x = np.asarray(value, float)
+        if name in ("kp", "kd"):
+            return servo_gains(self.model, name, x, len(x) if x.ndim == 2 else None)
+        own = self._quantities.own[name].shape if name in self._quantities.inputs else x.shape[1:]
+        if x.shape[x.ndim - len(own) :] != own:
+            raise ShapeError(f"{name} must have shape {own}, or one for each row, got {x.shape}")
+        good = np.isfinite(x) & (x >= (0.0 if name == "friction" else -np.inf))
+        bad = np.flatnonzero(~good.reshape(len(x) if x.ndim > len(own) else 1, -1).all(axis=1))
+        if len(bad):
+            what = "friction is a coefficient from zero" if name == "friction" else f"{name} must be finite"
+            raise ShapeError(f"{what}, got {x.reshape(-1, *own)[bad[0]]} in row {bad[0]}")
+        if name != "friction":
+            self._quantities.examine(name, x, check=True)
+        return x
+
+    def _assigned(self, name: str) -> tuple[Array, ...]:
+        """Arrays (batch, ...) of what may differ from row to row."""
         known = [*self._quantities.inputs, *(x for x in ("kp", "kd") if x in self._drives)]
         known += (["friction"] if self.contacts else []) + (["planes"] if self._planes else [])
         if name not in known:
             raise _no_input(name, known)
         if name in ("friction", "planes"):
-            return (self.friction,) if name == "friction" else self._planes, ()
+            return (self.friction,) if name == "friction" else self._planes
         holder: Any
         key: Any
         shape: tuple[int, ...]
@@ -302,7 +320,7 @@ class Ensemble:
         if holder[key].ndim == len(shape):  # the same for all rows so far
             holder[key] = self._full((len(self.q), *shape), 0.0) + holder[key]
             self._launches = []
-        return (holder[key],), shape
+        return (holder[key],)
 
     # Steps
 
@@ -431,8 +449,8 @@ class Ensemble:
 
     def _frictions(self, given: Array | None) -> FloatArray:
         own = self.contacts.friction if self.contacts else 0.0
-        found, batch = on_host(own if given is None else given), len(self.q)
-        if found.shape not in ((), (batch,)) or not (np.isfinite(found) & (found >= 0.0)).all():
+        found, batch = self._examined("friction", on_host(own if given is None else given)), len(self.q)
+        if found.shape not in ((), (batch,)):
             raise ShapeError(f"friction is a coefficient from zero, or one for each of {batch} rows, got {given!r}")
         return np.array(np.broadcast_to(found, (batch,)))
 
@@ -455,7 +473,9 @@ class Ensemble:
         if unknown:
             raise _no_input(unknown[0], quantities.inputs)
         for name, value in given.items():
-            quantities.examine(name, on_host(value))
+            own, got = quantities.own[name].shape, np.shape(self._examined(name, on_host(value)))
+            if got not in (own, (len(self.q), *own)):
+                raise ShapeError(f"{name} must have shape {own} or {(len(self.q), *own)}, got {got}")
         return [self._like(given.get(name, own)) for name, own in quantities.own.items()]
 
     # Arrays in kind
