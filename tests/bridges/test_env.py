@@ -191,6 +191,14 @@ def test_nonsense_is_refused(arm):
         envs(friction=[0.5, 0.6]).reset()
     with pytest.raises(ShapeError, match="inertia must have shape"):
         envs(parameters={"inertia": np.ones((3, 2))}).reset()
+    with pytest.raises(ShapeError, match=r"reset_mask has shape \(3,\), got \(2,\)"):
+        envs().reset(options={"reset_mask": [True, False]})
+    with pytest.raises(OptionError, match="actions must be Array, got 'up'"):
+        envs().step("up")
+    with pytest.raises(ShapeError, match="reach must be positive"):
+        envs(reach=np.nan)
+    with pytest.raises(ShapeError, match=r"given start \(4,\)"):
+        envs(start=np.zeros(4))
     with pytest.raises(ModelError, match="mass"):
         envs(parameters={"inertia": -np.array(bough.zoo.quadruped().inertias)}).reset()
     with pytest.raises(OptionError, match="no quantity is called 'mass'"):
@@ -311,3 +319,27 @@ def test_on_a_gpu_as_on_the_cpu():
             pickle.dumps(gpu)
         with pytest.raises(OptionError, match="for the CPU"):
             bough.env.RobotEnv(model, device="cuda", **how)
+
+
+def test_rows_are_those_of_gymnasium_one_by_one():
+    """The same observations, rewards and flags as single environments that gymnasium steps and restarts in turn."""
+    model = bough.zoo.quadruped()
+    given = {
+        "start": stance(model), "servo": (60.0, 1.5), "contacts": Contacts(FEET, friction=0.8, sweeps=8), "horizon": 7,
+        "reward": lambda s: s.v[:, 0] - (s.action**2).sum(1), "ended": lambda s: s.v[:, 0] > 0.1,
+    }  # fmt: skip
+    rows, alone = (
+        bough.env.RobotVectorEnv(model, 3, **given),
+        gymnasium.vector.SyncVectorEnv([lambda: bough.env.RobotEnv(model, **given)] * 3),
+    )
+    rng, flags = np.random.default_rng(0), np.zeros(2)
+    np.testing.assert_array_equal(rows.reset(seed=3)[0], alone.reset(seed=3)[0])
+    for _ in range(30):
+        actions = rng.uniform(-1.0, 1.0, rows.action_space.shape)
+        found, expected = rows.step(actions), alone.step(actions)
+        for mine, own in zip(found[:2], expected[:2], strict=True):
+            np.testing.assert_allclose(mine, own, atol=1e-6)
+        for mine, own in zip(found[2:4], expected[2:4], strict=True):
+            np.testing.assert_array_equal(mine, own)
+        flags += found[2].sum(), found[3].sum()
+    assert (flags > 0).all()

@@ -78,7 +78,7 @@ def test_a_kernel_that_cannot_be_compiled_is_no_failed_row(box, monkeypatch):
 def test_nonsense_is_refused(box):
     q, v = states(box, 2)
     good = {"dt": 1e-3, "contacts": Contacts(BOTTOM)}
-    with pytest.raises(ShapeError, match="coefficient from zero, got -0.2 in row 1"):
+    with pytest.raises(ShapeError, match=r"coefficient from zero, got -0\.2 in row 1"):
         Ensemble(box, q, v, friction=[0.1, -0.2], **good)
     with pytest.raises(ShapeError, match="q must have shape"):
         Ensemble(box, q[0], v, **good)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.compile.executions import device_of
 from bough.compile.run.libraries import asarray, full, library_of
 from bough.dynamics.parameters import own_values
@@ -54,6 +55,7 @@ RowFunction: TypeAlias = Callable[[RobotState], Array]
 Draw: TypeAlias = npt.ArrayLike | Callable[[np.random.Generator, int], Array]
 
 
+@explained
 class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
     """`num_envs` robots, stepped `substeps` times by `dt` for each action; next-step autoreset.
 
@@ -96,6 +98,8 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         self._arguments = {name: x for name, x in locals().items() if name not in ("self", "__class__")}
         if num_envs < 1 or substeps < 1 or horizon < 1:
             raise ShapeError(f"num_envs, substeps and horizon are at least 1, got {num_envs}, {substeps}, {horizon}")
+        if not 0.0 < reach < np.inf:
+            raise ShapeError(f"reach must be positive, and finite, got {reach}")
         self.model, self.num_envs, self.substeps, self.horizon = model, num_envs, substeps, horizon
         self.dtype, self.on_gpu = np.dtype(dtype), device_of(device, "rows").is_gpu
         # states are float64 on the CPU, and as precise as observations on a GPU
@@ -128,8 +132,10 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         super().reset(seed=seed)
         if seed is not None:
             self._random = np.random.default_rng(seed)
-        mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
-        self._restart(asarray(mask, self._like, "bool"))
+        mask = asarray((options or {}).get("reset_mask", np.ones(self.num_envs, bool)), self._like, "bool")
+        if tuple(mask.shape) != (self.num_envs,):
+            raise ShapeError(f"reset_mask has shape ({self.num_envs},), got {tuple(mask.shape)}")
+        self._restart(mask)
         return self._seen + 0, self._info(~self._is_finite())
 
     def step(self, actions: Array) -> tuple[Any, ...]:
@@ -260,6 +266,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         return info
 
 
+@explained
 class RobotEnv(Env):  # type: ignore[misc]
     """One robot as a plain environment; arguments are those of `RobotVectorEnv`."""
 
