@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.run.arrays import real_array
 from bough.errors import ModelError, ShapeError
 from bough.joints import JOINTS, TURN, Mechanism, move_joint, origin_in_parent, rigid_to_parent, turn_to_parent
 from bough.model.assemble import frozen, laid_inertia
@@ -158,7 +157,12 @@ def joint_frames(model: Model) -> JointFrames:
 
 def check_shape(value: Any, shape: tuple[int, ...], what: str) -> FloatArray:
     """The numbers as an array of that shape, all finite."""
-    array = real_array(what, value, str(shape)).astype(float)
+    try:
+        if np.iscomplexobj(value):
+            raise TypeError
+        array = np.array(value, float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what} must be numbers of shape {shape}") from None
     if array.shape != shape:
         raise ShapeError(f"{what} must have shape {shape}, got {array.shape}")
     if not np.isfinite(array).all():
