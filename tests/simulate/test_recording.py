@@ -7,7 +7,7 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.errors import BoughError, ModelError, RecordingError, ShapeError
+from bough.errors import BoughError, ModelError, OptionError, RecordingError
 from bough.simulate import Recording, rollout
 
 
@@ -80,7 +80,7 @@ def test_a_damaged_file_gives_one_error(recording, tmp_path):
 
 
 def test_wrong_files_are_refused(recording, tmp_path):
-    with pytest.raises(ShapeError, match="npz"):
+    with pytest.raises(OptionError, match="npz"):
         recording.save(tmp_path / "motion.csv")
     with pytest.raises(RecordingError, match="there is no file"):
         Recording.load(tmp_path / "none.npz", recording.model)

@@ -1,13 +1,11 @@
-"""Arguments of commands: numbers, forces and points as text, and files to write, checked before the work is done."""
+"""Arguments of commands: numbers, forces and points as text, checked before the work is done."""
 
 from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 
 from bough.errors import OptionError, short
-from bough.record import check_folder
 
 
 def vector(text: str, option: str, sizes: tuple[int, ...] = (3,)) -> list[float]:
@@ -36,17 +34,3 @@ def placed(text: str) -> tuple[str, list[float]]:
     if name and mark and re.fullmatch(r"[-+0-9.eE, ]+", numbers):
         return name, vector(numbers, "--contact")
     return text, [0.0, 0.0, 0.0]
-
-
-def check_recording(path: Path | None) -> None:
-    """A .npz or .parquet file in an existing folder."""
-    if path is None:
-        return
-    if path.suffix not in (".npz", ".parquet"):
-        raise OptionError(f"--record {short(str(path))!r}: a recording is written as .npz or .parquet")
-    if path.suffix == ".parquet":
-        from importlib.util import find_spec
-
-        if find_spec("pyarrow") is None:
-            raise OptionError("--record to .parquet needs pyarrow: pip install 'bough[tables]'")
-    check_folder(path)

@@ -7,13 +7,15 @@ Belongs here: how files are written and read back, whatever is in them. Does not
 from __future__ import annotations
 
 from bough.record.arrays import check_samples, read_arrays, write_arrays
-from bough.record.files import check_folder, is_special, replacing
+from bough.record.files import RECORDINGS, check_folder, check_recording, is_special, replacing
 from bough.record.origin import cpu_name, machine
 from bough.record.progress import progress_bar
 from bough.record.tables import put_table, read_table, table_facts, write_table
 
 __all__ = [
+    "RECORDINGS",
     "check_folder",
+    "check_recording",
     "check_samples",
     "cpu_name",
     "is_special",

@@ -10,7 +10,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import IO
 
-from bough.errors import OptionError, short
+from bough.errors import OptionError, required, short
+
+RECORDINGS = (".npz", ".parquet")
 
 
 def is_special(path: str | Path) -> bool:
@@ -35,6 +37,17 @@ def check_folder(path: str | Path) -> None:
         raise OptionError(f"{short(str(path))!r}: there is no folder {short(str(path.parent))!r}")
     if not os.access(path.parent, os.W_OK):
         raise OptionError(f"{short(str(path))!r}: the folder {short(str(path.parent))!r} may not be written into")
+
+
+def check_recording(path: str | Path) -> Path:
+    """The path of a .npz or .parquet file that can be written."""
+    path = Path(path)
+    if path.suffix not in RECORDINGS:
+        raise OptionError(f"{short(str(path))!r}: a recording is written as .npz or .parquet")
+    if path.suffix == ".parquet":
+        required("pyarrow", "tables", "a .parquet file")
+    check_folder(path)
+    return path
 
 
 @contextmanager

@@ -11,9 +11,9 @@ import numpy as np
 
 from bough import _display as display
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import ModelError, RecordingError, ShapeError, short
+from bough.errors import ModelError, RecordingError, short
 from bough.model import Model
-from bough.record import check_samples, read_arrays, write_arrays, write_table
+from bough.record import check_recording, check_samples, read_arrays, write_arrays, write_table
 from bough.types import FloatArray
 
 OWN = ("time", "q", "v", "tau")
@@ -94,7 +94,7 @@ class Recording:
 
         `source` says how the model was made or where it was read, for those who play the recording.
         """
-        path = Path(path)
+        path = check_recording(path)
         if path.suffix == ".npz":
             own = {name: getattr(self, name) for name in OWN}
             ended = {} if self.failed_at is None else {"failed_at": self.failed_at}
@@ -104,9 +104,7 @@ class Recording:
             origin = {"source": source} if source else {}
             name = {"model": [self.model.name, self.model.hash]}
             return write_arrays(path, own | self.extra | ended | name | origin)
-        if path.suffix == ".parquet":
-            return write_table(path, self._columns(), self._facts() | ({"source": source} if source else {}))
-        raise ShapeError(f"a recording is saved as .npz or .parquet, got {path.name!r}")
+        return write_table(path, self._columns(), self._facts() | ({"source": source} if source else {}))
 
     @classmethod
     def load(cls, path: str | Path, model: Model) -> Recording:

@@ -49,9 +49,11 @@ def settle(
     Each step starts at rest, and computes as few joint accelerations as the allowed error needs.
     """
     from bough import adaptive
-    from bough.app.arguments import check_recording, placed_force, vector
+    from bough.app.arguments import placed_force, vector
+    from bough.record import check_recording
 
-    check_recording(record)
+    if record is not None:
+        check_recording(record)
     forces = [placed_force(text) for text in force]
     model = source.model()
     error = getattr(adaptive, measure.value)(eps)

@@ -73,14 +73,16 @@ def simulate(
     """
     import numpy as np
 
-    from bough.app.arguments import check_recording, placed_force
+    from bough.app.arguments import placed_force
     from bough.dynamics import Dynamics
     from bough.dynamics.stepping import INTEGRATORS, integrator_named
     from bough.errors import NumericalError
+    from bough.record import check_recording
     from bough.simulate import rollout
     from bough.simulate.drives import default_gains
 
-    check_recording(record)
+    if record is not None:
+        check_recording(record)
     model, forces = source.model(), dict[str, Any]()
     for name, numbers in map(placed_force, force):
         forces[name] = forces.get(name, np.zeros(6)) + np.pad(numbers, (0, 6 - len(numbers)))

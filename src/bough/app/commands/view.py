@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bough.view import Arrows, Scene
     from bough.view.recorded import Recorded
 
-RECORDINGS = (".npz", ".parquet")
 MOST_COUNTED = 80  # degrees of freedom up to which operations are counted for the page
 Html = Annotated[Path | None, typer.Option(help="Write one page that opens without a server or a network.")]
 Screenshot = Annotated[Path | None, typer.Option(help="Write a PNG; needs no browser and no display.")]
@@ -85,6 +84,7 @@ def view(
 
 def scene(source: Source, of: str | None, state: int) -> Scene:
     """Of a model, or of a recording with its model."""
+    from bough.record import RECORDINGS
     from bough.view import dressed, page, read_motion
 
     if source.is_structure:
