@@ -113,19 +113,8 @@ def existing(file: str) -> str:
 
 def welds(given: list[str]) -> dict[str, Any]:
     """Options --weld NAME, NAME=POSITION or NAME=NUMBER,NUMBER,...: the joints to fix, with their positions if any."""
-    found: dict[str, Any] = {}
-    for text in given:
-        name, mark, value = text.rpartition("=")
-        if not mark:
-            found[text] = None
-            continue
-        try:
-            numbers = [float(word) for word in value.split(",")]
-        except ValueError:
-            forms = "NAME, NAME=POSITION or NAME=NUMBER,NUMBER,..."
-            raise ModelError(f"--weld {short(text)!r}: expected {forms}") from None
-        found[name] = numbers[0] if len(numbers) == 1 else numbers
-    return found
+    pairs = (text.rpartition("=") if "=" in text else (text, "", "") for text in given)
+    return {name: value.split(",") if mark else None for name, mark, value in pairs}
 
 
 def load_options(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.errors import OptionError
 from bough.model.bodies import Mesh
 from bough.record import replacing
 from bough.types import FloatArray
@@ -54,8 +55,13 @@ def picture(
 
     `direction` is where the camera stands: radians about z from x, then upwards.
     """
-    view = bounds(scene)
-    q = scene.q if sample is None or scene.motion is None else scene.motion.q[sample]
+    view, q = bounds(scene), scene.q
+    if sample is not None:
+        if scene.motion is None:
+            raise OptionError(f"sample {sample} is of a motion: this scene has none")
+        if not 0 <= sample < len(scene.motion.q):
+            raise OptionError(f"there is no sample {sample}: the motion has samples 0 to {len(scene.motion.q) - 1}")
+        q = scene.motion.q[sample]
     camera = _camera(view, (size[0] * SHARPER, size[1] * SHARPER), direction or view.direction, zoom)
     T, high, wide = scene.placements(q), camera.size[1], camera.size[0]
     depth, shade = np.zeros((2, high, wide), np.float32)  # one over the distance; of the floor where a shadow falls

@@ -54,7 +54,7 @@ def test_a_settled_linkage_is_played(run, tmp_path):
         (("zoo:arm", "--screenshot", "a.png", "--size", "big"), "expected WIDTHxHEIGHT"),
         (("zoo:arm", "--video", "a.gif"), "a video is of a motion"),
         (("run.npz", "--video", "a.avi"), ".gif or .mp4"),
-        (("zoo:arm", "--screenshot", "a.png", "--sample", "3"), "--sample is of a recording"),
+        (("zoo:arm", "--screenshot", "a.png", "--sample", "3"), "sample 3 is of a motion: this scene has none"),
         (("run.npz", "--screenshot", "a.png", "--sample", "99"), "samples 0 to 2"),
         (("run.npz", "--html", "a.html", "--of", "zoo:arm:3"), "another model"),
         (("ghost.npz", "--html", "a.html"), "there is no file"),

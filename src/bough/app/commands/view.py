@@ -54,7 +54,7 @@ def view(
             check_folder(file)
     with working("making the scene"):
         found = scene(source, of, state)
-    at = checked_sample(found, sample)
+    at = len(found.motion.time) - 1 if sample is None and found.motion else sample
     writers: dict[Path | None, Callable[[Path], Path]] = {
         html: found.save_html, screenshot: partial(found.screenshot, size=wide_high, sample=at),
         video: partial(found.video, size=wide_high), rerun: found.save_rerun, mcap: found.save_mcap,
@@ -142,15 +142,3 @@ def pixels(size: str) -> tuple[int, int]:
     if not (mark and wide.isdecimal() and high.isdecimal() and 16 <= int(wide) <= 8192 and 16 <= int(high) <= 8192):
         raise OptionError(f"--size {short(size)!r}: expected WIDTHxHEIGHT, from 16x16 to 8192x8192")
     return int(wide), int(high)
-
-
-def checked_sample(found: Scene, sample: int | None) -> int | None:
-    """A sample that the recording has; without a number, the last one. A model has none."""
-    from bough.errors import OptionError
-
-    last = len(found.motion.time) - 1 if found.motion else None
-    if sample is not None and last is None:
-        raise OptionError("--sample is of a recording; a model has none")
-    if sample is not None and last is not None and sample > last:
-        raise OptionError(f"--sample {sample}: the recording has samples 0 to {last}")
-    return last if sample is None else sample
