@@ -6,6 +6,7 @@ import pytest
 import bough
 from bough.app.commands.identify import measurements
 from bough.errors import BoughError, RecordingError
+from bough.identification.equations import check_samples
 from bough.record import write_arrays, write_table
 from bough.simulate import Recording, rollout
 from bough.view import dressed, read_motion
@@ -58,7 +59,11 @@ def view(path):
     dressed(ARM).playing(found.time, found.q, found.tracks)
 
 
-READERS = {"load": lambda path: Recording.load(path, ARM), "view": view, "identify": lambda p: measurements(p, ARM)}
+def measured(path):
+    check_samples(ARM, measurements(path), None)
+
+
+READERS = {"load": lambda path: Recording.load(path, ARM), "view": view, "identify": measured}
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -61,7 +61,7 @@ def test_refusals(refused, urdf, measured):
     np.savez("m.npz", q=measured["q"])
     assert "has no 'v'; it has q" in refused("identify", urdf, "m.npz", code=1)
     np.savez("m.npz", **{name: np.hstack([array, array]) for name, array in measured.items()})
-    assert "q of 'twolink' is (samples, 1), got (60, 2)" in refused("identify", urdf, "m.npz", code=1)
+    assert "q must have shape (samples, 1), got (60, 2)" in refused("identify", urdf, "m.npz")
     with open("m.csv", "w") as file:
         file.write("q0,v0\n1\n")
     assert "2 names for 1 columns" in refused("identify", urdf, "m.csv", code=1)

@@ -56,7 +56,7 @@ def identify(
         check_folder(to)
     model = source.model()
     existing(str(data))
-    samples = measurements(data, model)
+    samples = measurements(data)
     with patient("compiling the regressor of this robot"), working("identifying"):
         found = fit(model, *samples, drive=tuple(drive), noise=noise, prior=prior)
     if json:
@@ -86,7 +86,7 @@ def facts(model: Model, found: Identification, samples: int, to: Path | None) ->
     }  # fmt: skip
 
 
-def measurements(path: Path, model: Model) -> tuple[Any, ...]:
+def measurements(path: Path) -> tuple[Any, ...]:
     """q, v, qdd and tau (samples, ...); without accelerations, those that follow from velocities and times."""
     import numpy as np
 
@@ -105,8 +105,4 @@ def measurements(path: Path, model: Model) -> tuple[Any, ...]:
             raise RecordingError(f"{where} has no 'qdd', and no 'time' by which to take it from v")
         arrays["qdd"] = np.gradient(arrays["v"], arrays["time"], axis=0)
         note("qdd is not in the file: taken from differences of v")
-    sizes = {"q": model.nq, "v": model.nv, "qdd": model.nv, "tau": model.nv}
-    for name, size in sizes.items():
-        if arrays[name].ndim != 2 or arrays[name].shape[1] != size:
-            raise RecordingError(f"{where}: {name} of {model.name!r} is (samples, {size}), got {arrays[name].shape}")
-    return tuple(np.ascontiguousarray(arrays[name], float) for name in sizes)
+    return tuple(arrays[name] for name in ("q", "v", "qdd", "tau"))
