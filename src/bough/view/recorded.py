@@ -43,17 +43,23 @@ def read_motion(path: str | Path, state: int = 0) -> Recorded:
     if "time" not in arrays or "q" not in arrays or not arrays["time"].size:
         raise RecordingError(f"{short(str(path))!r} has no times and configurations to play (record with q)")
     check_samples(path, arrays, ("time", "q", "v", "tau", "contact_force", "joints", "bound", "seconds"))
+    arrays = of_state(arrays, state, repr(short(str(path))))
     q = arrays["q"]
-    if q.ndim == 3:
-        if not 0 <= state < q.shape[1]:
-            raise RecordingError(f"{short(str(path))!r} has states 0 to {q.shape[1] - 1}, not {state}")
-        arrays = {name: a[:, state] if a.ndim >= 3 and a.shape[:2] == q.shape[:2] else a for name, a in arrays.items()}
-        q = arrays["q"]
     if q.ndim != 2 or len(q) != len(arrays["time"]):
         raise RecordingError(f"{short(str(path))!r} is damaged: q has shape {q.shape}")
     adaptive = "bound" in arrays and "joints" in arrays
     source, digest, force = facts.get("source", ""), facts.get("model_hash", ""), arrays.get("contact_force")
     return Recorded(arrays["time"], q, tracks(arrays), adaptive, source, digest, force)
+
+
+def of_state(arrays: Arrays, state: int, what: str) -> Arrays:
+    """The arrays of one of many states."""
+    many = arrays["q"].shape[:2]
+    if arrays["q"].ndim != 3:
+        return arrays
+    if not 0 <= state < many[1]:
+        raise RecordingError(f"{what} has states 0 to {many[1] - 1}, not {state}")
+    return {name: a[:, state] if a.ndim >= 3 and a.shape[:2] == many else a for name, a in arrays.items()}
 
 
 def tracks(arrays: Arrays) -> dict[str, FloatArray]:
@@ -79,20 +85,15 @@ def played(
 
     Of a recording of many states it plays number `state`.
     """
-    if recording.q.ndim == 3 and not 0 <= state < recording.q.shape[1]:
-        raise RecordingError(f"the recording has states 0 to {recording.q.shape[1] - 1}, not {state}")
-    own = {name: getattr(recording, name) for name in ("q", "v", "tau")}
-    force = recording.extra.get("contact_force")
-    if recording.q.ndim == 3:
-        own, force = {name: x[:, state] for name, x in own.items()}, None if force is None else force[:, state]
-    pushes = None
+    own = {"q": recording.q, "v": recording.v, "tau": recording.tau}
+    own = of_state(own | recording.extra, state, "the recording")
+    pushes, force = None, own.get("contact_force")
     if contacts is not None and force is not None:
         points = [ContactPoint(p) if isinstance(p, str) else ContactPoint(*p) for p in contacts.points]
         points = points * (force.shape[-2] // len(points))  # every point meets every ground
         pushes = arrows(recording.model, [p.frame for p in points], force, [p.point for p in points])
     found = dressed(recording.model, file)
-    seen = tracks(own if force is None else own | {"contact_force": force})
-    return found.playing(recording.time, own["q"], seen, arrows=pushes)
+    return found.playing(recording.time, own["q"], tracks(own), arrows=pushes)
 
 
 def _npz(path: Path) -> tuple[Arrays, dict[str, str]]:
