@@ -27,7 +27,7 @@ def test_results_have_the_dtype_of_the_space(general, batch):
             assert value.dtype == dtype, name
             np.testing.assert_allclose(value, true, atol=2e-3 * max(1.0, np.abs(true).max()), err_msg=name)
         assert op.joint_forces(F, tau).dtype == dtype
-        assert op.times(v).dtype == op.transpose_times(F).dtype == dtype
+        assert op.velocity.dtype == op.transpose_times(F).dtype == dtype
         assert space.inverse_inertia(q.astype(given)).dtype == dtype
         assert space.full(q.astype(given), v.astype(given)).nullspace.dtype == dtype
         found = ConstrainedDynamics(space)(q.astype(given), v.astype(given), tau.astype(given))

@@ -116,10 +116,6 @@ class OperationalState:
         """mu + rho = -Lambda beta (m,): centrifugal, Coriolis and gravity terms in task space."""
         return -apply(self.inertia, self.bias)
 
-    def times(self, x: npt.ArrayLike) -> RealArray:
-        """J x (m,) for x (nv,)."""
-        return apply(self.J, self._like(x))
-
     def transpose_times(self, F: npt.ArrayLike) -> RealArray:
         """J' F (nv,): the joint forces that exert the task force F (m,)."""
         return apply(np.swapaxes(self.J, -1, -2), self._like(F))
