@@ -80,6 +80,21 @@ def test_what_is_accepted_is_bounded_and_what_is_refused_is_named():
     assert 20 < refused < 280
 
 
+def test_one_doubtful_row_is_examined_alone(monkeypatch):
+    """The others keep the bits that they have beside any row."""
+    model = straight_arm()
+    space = OperationalSpace(model, [position("tip", point=(1, 0, 0))], general=True)
+    q = np.random.default_rng(1).uniform(0.3, 1.0, (6, 3))
+    near, examined = q.copy(), []
+    near[3, 1:] *= 0.0204  # nearly straight, and just accepted
+    values = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda A: examined.append(len(A)) or values(A))
+    whole, beside = space.inertia(q), space.inertia(near)
+    assert examined == [1]
+    np.testing.assert_array_equal(np.delete(beside, 3, 0), np.delete(whole, 3, 0))
+    np.testing.assert_allclose(beside[3], np.linalg.inv(space.inverse_inertia(near[3])), rtol=1e-9)
+
+
 def test_damped_tasks_are_never_refused():
     """Also with more rows than the mechanism has joints, and damping far below the threshold."""
     model = bough.zoo.arm(4)

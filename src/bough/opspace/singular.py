@@ -16,7 +16,7 @@ from bough.compile.run.arrays import is_real
 from bough.errors import NumericalError, OptionError, TaskError
 from bough.opspace.arrays import PRECISIONS
 from bough.opspace.taskset import TaskSet
-from bough.types import RealArray
+from bough.types import IntArray, RealArray
 
 Singular: TypeAlias = Literal["refuse", "truncate", "damp"]
 # Rows whose share in the worst direction is below this fraction of the largest share are not named.
@@ -53,10 +53,12 @@ def truncated_inverse(Lam_inv: RealArray, threshold: Any, scale: RealArray | Non
     return core / (d[..., :, None] * d[..., None, :])
 
 
-def refuse_singular(tasks: TaskSet, Lam_inv: RealArray, threshold: float, scale: RealArray | None = None) -> None:
-    """Raise for the first matrix (m, m), or the first of a batch, that has a direction below the threshold."""
+def refuse_singular(
+    tasks: TaskSet, Lam_inv: RealArray, threshold: float, scale: RealArray | None = None, among: Any = slice(None)
+) -> None:
+    """Raise for the first matrix (m, m), or the first `among` a batch, that has a direction below the threshold."""
     flat = Lam_inv.reshape(-1, tasks.size, tasks.size)
-    rows = np.flatnonzero(rank(flat, threshold, scale) < tasks.size)
+    rows = np.arange(len(flat))[among][rank(flat[among], threshold, scale) < tasks.size]
     for k in rows:
         where = f" at row {k} of the batch" if Lam_inv.ndim == 3 else ""
         values, vectors = scaled_eigenvalues(flat[k], scale)[1:]
@@ -117,13 +119,17 @@ class Inversion:
         try:
             Lam, strain = self._invert(Lam_inv, self._damping[Lam_inv.dtype], self._scale[Lam_inv.dtype])
         except NumericalError:
-            return self._examine(Lam_inv)
+            Lam, strain = np.empty_like(Lam_inv), np.full((*Lam_inv.shape[:-2], 1), np.inf)
         worst = strain.item() if strain.ndim == 1 else strain.max(initial=0.0)
-        return Lam if worst < self._largest_strain else self._examine(Lam_inv)
+        if not worst < self._largest_strain:
+            self._examine(Lam_inv, Lam, np.flatnonzero(~(strain < self._largest_strain)))
+        return Lam
 
-    def _examine(self, Lam_inv: RealArray) -> RealArray:
-        """Lambda of matrices that a quick inversion finds doubtful; a singular one is refused."""
-        damped = Lam_inv + self._damping[Lam_inv.dtype] * np.eye(self.tasks.size, dtype=Lam_inv.dtype)
+    def _examine(self, Lam_inv: RealArray, Lam: RealArray, rows: IntArray) -> None:
+        """Put in what a quick inversion finds doubtful, in these rows of a batch; a singular one is refused."""
+        size = self.tasks.size
         if self.singular != "damp":
-            refuse_singular(self.tasks, damped, self.threshold, self.mobility)
-        return np.linalg.inv(damped)
+            refuse_singular(self.tasks, Lam_inv, self.threshold, self.mobility, rows)
+        few = Lam_inv.reshape(-1, size, size)[rows]
+        damping = self._damping[Lam_inv.dtype] * np.eye(size, dtype=Lam_inv.dtype)
+        Lam.reshape(-1, size, size)[rows] = np.linalg.inv(few + damping)
