@@ -69,7 +69,7 @@ def test_a_row_from_outside_is_counted_differentiated_and_exported(monkeypatch, 
     holds = dyn.gravity(q)
     np.testing.assert_allclose(dyn.fused(["power"])(q, v)[0], [-holds @ v], rtol=1e-12)
     np.testing.assert_allclose(dyn.with_status("power", q, v)[0], [-holds @ v], rtol=1e-12)
-    np.testing.assert_allclose(dyn.derivatives("power", q, v)["v"], [-holds], rtol=1e-12)
+    np.testing.assert_allclose(dyn.derivatives("power", q, v)["v"], -holds, strict=True, rtol=1e-12)
     assert bough.count(model, "power").mul > bough.count(model, "gravity").mul
     assert "power(" in "".join(path.read_text() for path in bough.export_c(model, ["power"], tmp_path / "p.c"))
 

@@ -39,7 +39,7 @@ def test_the_table_by_every_input(small, name):
     row, rng, dyn = FUNCTIONS[name], np.random.default_rng(0), bough.Dynamics(small, inputs=("gravity",))
     options = {"frame": small.frame_names[-1]} if "frame" in row.options else {}
     q, v, x = random_state(small, 1)[:3]
-    values = {key: {"q": q, "v": v, "dt": np.array([0.01])}.get(key, x) for key in row.arguments}
+    values = {key: {"q": q, "v": v, "dt": np.array(0.01)}.get(key, x) for key in row.arguments}
     values["gravity"] = rng.normal(size=3)
     if row.takes_forces:
         values["forces"] = rng.normal(size=(2, 6))
@@ -53,8 +53,7 @@ def test_the_table_by_every_input(small, name):
         arrays = [at[k] for k in row.arguments]
         if "forces" in at:
             return (getattr(dyn, name)(*arrays, at["forces"], gravity=at["gravity"]),)
-        # derivatives of energies, which are numbers, have an axis of one for them
-        return tuple(map(np.atleast_1d, value(*arrays, gravity=at["gravity"])))
+        return tuple(value(*arrays, gravity=at["gravity"]))
 
     weights = tuple(rng.normal(size=y.shape) for y in result(values))
     weight = weights if len(weights) > 1 else weights[0]
@@ -145,6 +144,34 @@ def test_batches(dtype):
         np.testing.assert_allclose(found["q"][k], alone["q"], atol=1e-10 if dtype == np.float64 else 1e-3)
     rate = dyn.jvp("jacobian", rows[0], along={"q": rows[1]}, frame="hand")
     assert rate.shape == (4, 6, 3)
+
+
+@pytest.mark.parametrize("rows", [(), (4,)])
+def test_what_is_one_number_has_no_axis_in_derivatives_either(rows):
+    """Energies and dt are () or (batch,), as functions give and take them: nothing broadcasts to batch x batch."""
+    model, rng = zoo.arm(2), np.random.default_rng(0)
+    dyn, (q, v, tau) = bough.Dynamics(model), rng.normal(size=(3, *rows, 2))
+    T, weight = dyn.kinetic_energy(q, v), rng.normal(size=rows)
+    by = dyn.vjp("kinetic_energy", q, v, weight=weight)["v"]
+    np.testing.assert_allclose(by, np.asarray(weight)[..., None] * dyn.derivatives("kinetic_energy", q, v)["v"])
+    np.testing.assert_allclose(dyn.jvp("kinetic_energy", q, v, along={"v": v}), 2.0 * T, strict=True)
+    along = {"v": rng.normal(size=v.shape)}
+    bent = dyn.hvp("kinetic_energy", q, v, weight=weight, wrt=["v"], along=along)["v"]
+    assert bent.shape == v.shape
+    name, found = "semi_implicit_step", []
+    for dt in (0.01, np.float64(0.01), np.array([0.01]), np.full(rows, 0.01), np.full((*rows, 1), 0.01)):
+        step, J = getattr(dyn, name)(q, v, tau, dt), dyn.derivatives(name, q, v, tau, dt)["dt"]
+        by = dyn.vjp(name, q, v, tau, dt, weight=(q, v))["dt"]
+        rate = dyn.jvp(name, q, v, tau, dt, along={"dt": np.ones(rows)})
+        assert [x.shape for x in (*step, *J, *rate, by)] == [v.shape] * 6 + [rows]
+        np.testing.assert_allclose(by, ((q * J[0]).sum(-1) + (v * J[1]).sum(-1)))
+        np.testing.assert_allclose(rate, J)
+        found.append(np.stack([*step, *J]))
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-12)
+    if rows:
+        with pytest.raises(bough.BoughError, match="dt has 3 rows where an earlier input has 4"):
+            getattr(dyn, name)(q, v, tau, np.full(3, 0.01))
 
 
 def test_second_derivatives(model):

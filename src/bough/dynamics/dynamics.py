@@ -279,7 +279,7 @@ class Dynamics:
     def semi_implicit_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt, a number or (1,), of first order: joints with springs, friction, stops and implicit damping.
+        """(q, v) after dt, a number or (batch,), of first order: springs, friction, stops and implicit damping.
 
         Loops are omitted; `bough.simulate.rollout` has them.
         """
@@ -288,7 +288,7 @@ class Dynamics:
     def runge_kutta_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt, a number or (1,), of fourth order: springs, damping, friction, stops; constant tau.
+        """(q, v) after dt, a number or (batch,), of fourth order: springs, damping, friction, stops; constant tau.
 
         Steps in which a joint is locked or released are of first order. Loops are omitted; `bough.simulate.rollout` has
         them.
@@ -298,7 +298,7 @@ class Dynamics:
     def midpoint_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt, a number or (1,), of second order and symmetric in time; otherwise as `runge_kutta_step`."""
+        """(q, v) after dt, a number or (batch,), of second order and symmetric in time; else as `runge_kutta_step`."""
         return self._step("midpoint_step", (q, v, tau, dt), call)
 
     # Kinematics

@@ -75,6 +75,11 @@ class Function:
         """The arrays that a caller supplies, in order."""
         return tuple(next(iter(self.methods.values())).routine.arguments)
 
+    @property
+    def results(self) -> dict[str, str]:
+        """The words of the shape of each result."""
+        return dict(next(iter(self.methods.values())).routine.outputs)
+
     def method(self, model: Model, name: str | None = None) -> Method:
         """The method of this name, or the first that serves the model."""
         if name in (None, "auto"):

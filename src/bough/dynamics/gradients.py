@@ -18,10 +18,10 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.compile import derived
 from bough.compile.routine import Routine
-from bough.dynamics.engine import CompiledFunction
+from bough.dynamics.engine import CompiledFunction, Device
 from bough.dynamics.external import stacked
 from bough.dynamics.functions import Function, function
-from bough.dynamics.library import Derive, Library, Named
+from bough.dynamics.library import Derive, Library, Named, as_column, public_result, with_dt
 from bough.errors import ModelError, OptionError, ShapeError, unknown_option
 from bough.joints import configuration_rate
 from bough.types import RealArray
@@ -122,6 +122,7 @@ class Request(NamedTuple):
     options: Given
     values: Given
     frames: tuple[str, ...] | None  # that forces act on: None for no forces, an empty tuple for all bodies
+    device: Device
 
 
 class Gradients:
@@ -154,7 +155,7 @@ class Gradients:
 
     def plan(self, request: Request, kind: str, wrt: Any, along: Any) -> Derivative:
         """The derivative of this kind, compiled on first use."""
-        row, options, _, frames = request
+        row, options, _, frames, _ = request
         names = tuple(x if x is None or isinstance(x, str) else tuple(x) for x in (wrt, along))
         key = (row.name, kind, *names, frames, *((k, str(x)) for k, x in options.items()))
         found = self._plans.get(key)
@@ -182,13 +183,13 @@ class Gradients:
         if len(inputs) != len(row.arguments):
             raise ShapeError(f"{row.name} takes {', '.join(row.arguments)}, got {len(inputs)} arrays")
         options = {key: x for key, x in given.items() if key not in parameters.inputs}
-        values = dict(zip(row.arguments, inputs, strict=True))
+        values = dict(zip(row.arguments, with_dt(row.arguments, tuple(inputs)), strict=True))
         frames = self._forces(row, options.pop("forces", None), "forces" in (named or ()), values)
         for key, own in parameters.defaults(inputs).items():
             values[key] = own if given.get(key) is None else given[key]
             if values[key] is not own:
                 parameters.examine(key, values[key])
-        return Request(row, options, values, frames)
+        return Request(row, options, values, frames, self.library.device)
 
     def _forces(self, row: Function, forces: Any, named: bool, values: Given) -> tuple[str, ...] | None:
         """The frames that forces act on, which join the values of other inputs."""
@@ -217,11 +218,12 @@ def chosen_inputs(request: Request, names: Sequence[str] | Mapping[str, Any] | N
     return tuple(name for name in known if name in wanted)
 
 
-def jacobians(forward: Derivative, reverse: Derivative, values: Given, threads: int | None) -> Given:
+def jacobians(forward: Derivative, reverse: Derivative, request: Request, threads: int | None) -> Given:
     """The derivatives of all results by each input: rates along all axes, or gradients of all numbers, side by side.
 
     A direction, or a result, is a row of the compiled function; whichever there are fewer of.
     """
+    values = request.values
     ways = [x for x in forward.function.inputs if x.name not in values]
     weights = [x for x in reverse.function.inputs if x.name not in values]
     forwards = sum(x.size for x in ways) <= sum(x.size for x in weights)
@@ -231,13 +233,27 @@ def jacobians(forward: Derivative, reverse: Derivative, values: Given, threads: 
     result = {}
     for k, (name, way) in enumerate(zip(forward.wrt, ways, strict=True)):
         whole = found[way.name] if forwards else tuple(found[weight.name][k] for weight in weights)
+        whole = tuple(
+            _numbers(J, (y.shape, words), (way.shape, name), request.device)
+            for J, y, words in zip(whole, weights, request.row.results.values(), strict=True)
+        )
         result[name] = whole[0] if len(whole) == 1 else whole
     return result
 
 
+def _numbers(J: Any, result: tuple[Any, str], unit: tuple[Any, str], device: Device) -> Any:
+    """A derivative without the axes of results and inputs that are one number; in a batch of columns rows come last."""
+    (of, words), (by, name) = result, unit
+    rows = (slice(None),) * (device.layout == "columns" and J.ndim > len(of) + len(by))
+    if name == "dt":
+        J, by = J[(..., 0, *rows)], ()
+    return J[(..., 0, *(slice(None),) * len(by), *rows)] if words == "1" else J
+
+
 def _directions(request: Request, along: Mapping[str, Any]) -> Given:
     """The directions under the names of the compiled inputs; those of named wrenches are one array."""
-    found = {f"along_{name}": x for name, x in along.items()}
+    others = [*request.values.values()]
+    found = {f"along_{name}": as_column(x, others) if name == "dt" else x for name, x in along.items()}
     if request.frames and "forces" in along:
         ways = along["forces"]
         if not isinstance(ways, Mapping) or not {*ways} <= {*request.frames}:
@@ -259,19 +275,21 @@ def _by_frames(request: Request, found: Given) -> Given:
     return found
 
 
-def _weights(name: str, plan: Derivative, weight: Any) -> Given:
+def _weights(request: Request, plan: Derivative, weight: Any) -> Given:
     """The weights by name: one array, or a tuple of them where the function has several results."""
     if len(plan.weights) == 1:
-        return {plan.weights[0]: weight}
+        is_number = [*request.row.results.values()] == ["1"]
+        return {plan.weights[0]: as_column(weight, [*request.values.values()]) if is_number else weight}
     if not isinstance(weight, tuple | list) or len(weight) != len(plan.weights):
-        raise ShapeError(f"{name} has {len(plan.weights)} results: weight is a tuple of as many arrays")
+        raise ShapeError(f"{request.row.name} has {len(plan.weights)} results: weight is a tuple of as many arrays")
     return dict(zip(plan.weights, weight, strict=True))
 
 
 def _gradient(request: Request, plan: Derivative, weight: Any, values: Given, threads: int | None) -> Given:
     """A gradient, or its rate, by each input."""
-    found = _several(plan, values | _weights(request.row.name, plan, weight), threads)
-    return _by_frames(request, dict(zip(plan.wrt, found, strict=True)))
+    found = _several(plan, values | _weights(request, plan, weight), threads)
+    by = dict(zip(plan.wrt, found, strict=True))
+    return _by_frames(request, {k: public_result("1" if k == "dt" else "", x, request.device) for k, x in by.items()})
 
 
 def _several(plan: Derivative, values: Given, threads: int | None) -> tuple[RealArray, ...]:
@@ -323,7 +341,8 @@ def jvp(
     request = self._gradients.request(function, inputs, given, along)
     plan = self._gradients.plan(request, "jvp", None, along)
     rates: Any = _several(plan, request.values | _directions(request, along), threads)
-    return rates[0] if len(rates) == 1 else rates
+    words, *others = request.row.results.values()
+    return rates if others else public_result(words, rates[0], request.device)
 
 
 @explained
@@ -367,4 +386,4 @@ def derivatives(
     if closed is not None:
         return closed
     plans = table.plan(request, "jvp", None, chosen), table.plan(request, "vjp", chosen, None)
-    return _by_frames(request, jacobians(*plans, request.values, threads))
+    return _by_frames(request, jacobians(*plans, request, threads))

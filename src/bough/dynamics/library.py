@@ -104,14 +104,25 @@ DOUBLE = np.dtype(float)
 
 
 def with_dt(names: Sequence[str], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs, with an array (1,) in the place of a number dt: of float32 where all other arrays are."""
-    at = names.index("dt")
-    if at >= len(inputs) or not is_real(inputs[at]):
+    """The inputs, with dt, a number or one for each row, as an array (1,) or (batch, 1), if it is one of them."""
+    if "dt" not in names or names.index("dt") >= len(inputs):
         return inputs
-    others = inputs[:at] + inputs[at + 1 :]
-    kinds = [getattr(x, "dtype", None) for x in others]
-    single = not any(kind is DOUBLE for kind in kinds) and all(str(kind).endswith("float32") for kind in kinds)
-    return (*inputs[:at], np.array([inputs[at]], np.float32 if single else float), *inputs[at + 1 :])
+    at = names.index("dt")
+    return (*inputs[:at], as_column(inputs[at], inputs[:at] + inputs[at + 1 :]), *inputs[at + 1 :])
+
+
+def as_column(x: Any, others: Sequence[Any]) -> Any:
+    """A number, or one for each row of q, as an array (1,) or (batch, 1): a number in float32 where all others are.
+
+    `others` are the inputs beside it, q the first.
+    """
+    if is_real(x):
+        kinds = [getattr(y, "dtype", None) for y in others]
+        single = not any(kind is DOUBLE for kind in kinds) and all(str(kind).endswith("float32") for kind in kinds)
+        return np.array([x], np.float32 if single else float)
+    x = real_array("a number for each row", x) if isinstance(x, list | tuple) else x
+    size = getattr(x, "ndim", 2)
+    return x[..., None] if size == 0 or (size == 1 and np.ndim(others[0]) > 1 and len(x) > 1) else x
 
 
 class Transposed:
@@ -291,7 +302,7 @@ class Library:
             found, given = self._forces_at(places, q, F, how | options)
             return found.with_status(*given, **how)
         row, given = function(name), list[Any]()
-        inputs = with_dt(row.arguments, inputs) if "dt" in row.arguments else inputs
+        inputs = with_dt(row.arguments, inputs)
         self.parameters.declared(row.name, how)
         forces = options.pop("forces", None)
         if forces is not None and not row.takes_forces:
@@ -417,7 +428,7 @@ class Library:
         names = tuple(whole.arguments)
 
         def call(*arrays: Any, out: Any = None, **how: Any) -> tuple[RealArray, ...]:
-            results = found(*(with_dt(names, arrays) if "dt" in names else arrays), out=out, **how)
+            results = found(*with_dt(names, arrays), out=out, **how)
             results = results if len(words) > 1 else (results,)
             return results if out is not None else tuple(map(public_result, words, results, repeat(self.device)))
 
