@@ -8,9 +8,10 @@ import pytest
 import bough
 from bough.compile.run.libraries import on_host
 from bough.control.ik.objectives import away_from_singularity
-from bough.errors import NonFiniteError, ShapeError, TaskError, UnknownNameError
+from bough.errors import NonFiniteError, OptionError, ShapeError, TaskError, UnknownNameError
 from bough.opspace import TaskSet, joint, posture
 from gpu import on_hardware, to_gpu
+from sizes import size
 
 ARM = bough.zoo.arm(7)
 HAND = ARM.body_names[-1]
@@ -448,3 +449,26 @@ def test_the_nearest_configuration_out_of_reach_is_a_minimum_within_the_limits()
         slope = (J * gap).sum(1)
         free = np.where(slope > 0, found.q[:, k] < 1.0, found.q[:, k] > -1.0)
         assert np.abs(slope[far & free]).max() < 1e-3
+
+
+def test_a_batch_gives_what_its_rows_give_alone():
+    """Also where starts are drawn: neither the number of rows nor those that fail beside one change its answer."""
+    rng, count = np.random.default_rng(6), size(12, 3)
+    (_, T), q0 = reachable(ARM, HAND, count, seed=5), ARM.random_configuration(rng, count)
+    place, turn = bough.position(HAND), bough.orientation(HAND)
+    p, R = T[:, :3, 3] * np.where(np.arange(count) % 3, 1.0, 2.5)[:, None], T[:, :3, :3]
+    hard, last = {place: p, turn: R}, {"priorities": {turn: 1}}
+    for targets, how in (({place: T[:, :3, 3], turn: R}, {"iterations": 8}), (hard, {}), (hard, last)):
+        whole = bough.ik.solve(ARM, targets, q0, **how)
+        assert whole.starts.max() > 1
+        for k in range(count):
+            one = bough.ik.solve(ARM, {task: x[k] for task, x in targets.items()}, q0[k], **how)
+            np.testing.assert_allclose(one.error, whole.error[k], atol=1e-6)
+            assert one.starts == whole.starts[k]
+            if np.all(one.success):
+                np.testing.assert_allclose(one.q, whole.q[k], atol=1e-6)
+
+
+def test_an_unknown_option_is_refused():
+    with pytest.raises(OptionError, match="unexpected keyword argument 'tol'"):
+        bough.ik.solve(ARM, {HAND: np.eye(4)}, tol=1e-3)

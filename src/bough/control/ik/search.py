@@ -18,7 +18,7 @@ from bough.control.ik.refine import Refinement
 NEWTON = 2  # times as many Newton steps as a start has
 CANDIDATES = 7  # further minima from which Newton steps go down
 PATIENCE = 4  # times as many steps as a start has, for the nearest of those that failed
-POOL = 4096  # starts that are drawn for a wave on a GPU
+POOL = 128  # starts that are drawn for a wave
 
 
 class Search:
@@ -63,8 +63,9 @@ class Search:
         while len(rows) and done < self.starts:
             wave = min(done, self.starts - done)
             owner = numbered(len(rows) * wave, begin) // wave
-            start = self._drawn(begin[rows[owner]], rng)
-            ended = descent(start, goals.of(rows[owner]), self.tolerance, self.most, owner)
+            some = goals.of(rows[owner])
+            start = self._drawn(begin[rows[owner]], some, wave, rng)
+            ended = descent(start, some, self.tolerance, self.most, owner)
             for k in range(wave):
                 best.merge(rows, Ended(*(x[k::wave] for x in ended)), self.tolerance)
             done += wave
@@ -98,21 +99,22 @@ class Search:
         starts = best.q[rows][:, None]
         if descent.hierarchy.levels > 1:
             owner = np.repeat(rows, CANDIDATES)
-            drawn = self._drawn(best.q[owner], np.random.default_rng(self.seed))
-            ended = descent(drawn, goals.of(owner), self.tolerance, self.most)
+            some = goals.of(owner)
+            drawn = self._drawn(best.q[owner], some, CANDIDATES, np.random.default_rng(self.seed))
+            ended = descent(drawn, some, self.tolerance, self.most)
             starts = np.concatenate([starts, ended.q.reshape(len(rows), CANDIDATES, -1)], axis=1)
         refined = (Refinement(descent.hierarchy, goals.of([r]), self.tolerance, NEWTON * self.most) for r in rows)
         q = np.array([refine(some) for refine, some in zip(refined, starts, strict=True)])
         measured = descent.measured(nowhere(q, descent.hierarchy.levels)._replace(q=q), goals.of(rows))
         best.merge(rows, measured, self.tolerance)
 
-    def _drawn(self, q: Array, rng: np.random.Generator) -> Array:
-        """Starts (rows, nq): all joints of one DoF are drawn anew, others (a floating base) stay.
+    def _drawn(self, q: Array, goals: Goals, count: int, rng: np.random.Generator) -> Array:
+        """Starts (rows, nq), `count` for each problem: joints of one DoF are drawn, others (a floating base) stay.
 
-        On a GPU a pool of them is drawn, from which rows take theirs in turn.
+        Digits of the target say which of a pool they are: what is beside a problem in a batch has no say in its answer.
         """
-        single, model = self.bounds.single, self.bounds.model
-        some = model.random_configuration(rng, POOL if is_on_gpu(q) else len(q))[:, single]
-        out = q + 0
-        out[:, single] = asarray(some, q)[numbered(len(q), q) % POOL] if is_on_gpu(q) else some
+        single, out = self.bounds.single, q + 0
+        pool = asarray(self.bounds.model.random_configuration(rng, POOL)[:, single], q)
+        first = asarray(1e6 * abs(goals.target).sum((1, 2)) % POOL, q, "int64")
+        out[:, single] = pool[(first + numbered(len(q), q) % count) % POOL]
         return self.bounds.clip(out)

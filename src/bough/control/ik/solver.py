@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.compile.executions import device_of
 from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.run.libraries import asarray, full, is_on_gpu, library_of
@@ -40,6 +41,7 @@ class Step(NamedTuple):
     error: Any  # (), or (priorities,)
 
 
+@explained
 class InverseKinematics:
     """Tasks on a model, compiled for inverse kinematics; the name of a frame stands for its pose.
 
