@@ -183,3 +183,15 @@ def test_bad_input():
         CubicPath([0.0], [[0.0]])
     with pytest.raises(ShapeError, match=r"\(k, 4, 4\)"):
         PosePath([0.0, 1.0], np.zeros((2, 3)))
+
+
+def test_references_are_those_of_whole_body_control():
+    """A position alone is a reference, and what fits no task is refused by name."""
+    arm, q = zoo.arm(6), np.array([0.1, 0.4, -0.6, 0.5, 0.3, -0.2])
+    space, v = OperationalSpace(arm, [position("link6", name="hand")]), np.zeros(6)
+    goal = space.dynamics.placement(q, "link6")[:3, 3] + [0.1, 0.0, 0.0]
+    plain, named = (TaskController(space, {"hand": x}) for x in (goal, Reference(goal)))
+    np.testing.assert_array_equal(plain(0.0, q, v).tau, named(0.0, q, v).tau)
+    np.testing.assert_allclose(plain(0.0, q, v).error, [0.1, 0.0, 0.0], atol=1e-12)
+    with pytest.raises(ShapeError, match=r"velocity of the reference of 'hand' is a number or \(3,\)"):
+        TaskController(space, {"hand": Reference(goal, velocity=np.zeros(2))})(0.0, q, v)

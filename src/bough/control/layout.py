@@ -134,14 +134,10 @@ class Layout:
 
     def with_torques(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
         """The same constraints with torque limits, if they are not there yet."""
-        if self.has_torques(s):
+        if set(self.torque_names) <= set(s.names[1]):
             return s
         load = C[self.limited]
         return s.with_rows(D[self.limited], -self.effort - load, self.effort - load, self.torque_names)
-
-    def has_torques(self, s: Constraints) -> bool:
-        """Whether torque limits are there."""
-        return bool(set(self.torque_names) <= set(s.names[1]))
 
     def with_all(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
         """The same constraints with torque limits, and with pyramids for the cones that they are without."""

@@ -163,19 +163,29 @@ FASTEST = 1e15  # m/s^2 or rad/s^2: programs with larger numbers have no digits 
 class ReferenceSet:
     """References of tasks by name; rows of `held` tasks always return to their positions."""
 
-    def __init__(self, tasks: TaskSet, references: dict[str, Any], names: list[str], held: list[str]) -> None:
-        self.tasks, self.references, self.names = tasks, references, names
+    def __init__(
+        self, tasks: TaskSet, references: Mapping[str, Any], names: Sequence[str], held: Sequence[str]
+    ) -> None:
+        self.tasks, self.references, self.names = tasks, dict(references), names
         self._aimed = np.zeros(tasks.size, bool)
         for name in held:
             self._aimed[tasks.slices[name]] = True
 
     def __call__(self, memory: ControllerState, t: float) -> tuple[FloatArray, FloatArray, Any]:
         """Velocity and acceleration of the references (rows,), and which rows have a position to go to."""
-        speed, acceleration = np.zeros((2, len(self._aimed)))
+        speed, acceleration, positions = self.at(t)
         aimed = self._aimed.copy()
+        for name, position in positions.items():
+            aimed[self.tasks.slices[name]] = True
+            memory.aim(name, position, callable(self.references[name]))
+        return speed, acceleration, aimed
+
+    def at(self, t: float) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
+        """Velocity and acceleration of the references (rows,), and their positions by name."""
+        speed, acceleration = np.zeros((2, len(self._aimed)))
+        positions: dict[str, Any] = {}
         for name, given in self.references.items():
-            moving = callable(given)
-            reference = _reference(given(t) if moving else given)
+            reference = _reference(given(t) if callable(given) else given)
             rows = self.tasks.slices[name]
             try:
                 speed[rows], acceleration[rows] = reference.velocity, reference.acceleration
@@ -183,9 +193,8 @@ class ReferenceSet:
                 check_reference(reference, name, rows.stop - rows.start)
                 raise
             if reference.position is not None:
-                aimed[rows] = True
-                memory.aim(name, reference.position, moving)
-        return speed, acceleration, aimed
+                positions[name] = reference.position
+        return speed, acceleration, positions
 
     def complain(self, t: float, need: FloatArray) -> None:
         """Refuse references whose acceleration is not finite, or too large; the error names the task."""

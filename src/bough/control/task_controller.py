@@ -7,7 +7,7 @@ a motor, use the same law in the motion that remains (see `actuation`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.control.actuation import MotorSpace, check_contacts, undriven
 from bough.control.limits import LimitMonitor, LimitReport
-from bough.control.references import Gains, Reference, gains_of
+from bough.control.references import Gains, ReferenceSet, gains_of
 from bough.errors import TaskError
 from bough.opspace import Hierarchy, OperationalSpace, Tracker
 from bough.types import FloatArray
@@ -37,7 +37,8 @@ class Command(NamedTuple):
 class TaskController:
     """Track references of the tasks of a space, and a posture in their null space.
 
-    `references` gives for each task a constant `Reference` or a function of time; a task without one is held at rest.
+    `references` gives for each task a `Reference` (or a position), or a function of time; a task without one is held
+    at rest.
     `hierarchy` makes priorities strict. Only degrees of freedom with a motor (`model.actuated`) are commanded.
     `contacts` is a space whose rows do not accelerate: feet that neither slip nor lift. Tasks that the motors cannot
     move are treated as singular ones. `clip` limits torques; the report names those beyond their limits either way.
@@ -46,7 +47,7 @@ class TaskController:
     def __init__(
         self,
         space: OperationalSpace,
-        references: Mapping[str, Reference | Callable[[float], Reference]],
+        references: Mapping[str, Any],
         *,
         gains: Gains | Mapping[str, Gains] = Gains(),  # noqa: B008
         posture: npt.ArrayLike | None = None,
@@ -61,7 +62,8 @@ class TaskController:
         if space.dtype == np.float32:
             raise TaskError("a controller works in float64, and the space has dtype float32: make one without dtype")
         check_contacts(space, contacts)
-        self.space, self.references, self.hierarchy, self.clip = space, dict(references), hierarchy, clip
+        self.space, self.hierarchy, self.clip = space, hierarchy, clip
+        self.references = ReferenceSet(space.tasks, references, space.tasks.names, ())
         self.contacts, self.undriven = contacts, undriven(space.model)
         self.dynamics, self.tracker, self.monitor = space.dynamics, Tracker(space), LimitMonitor(space.model)
         self.posture = None if posture is None else np.asarray(posture, float)
@@ -108,15 +110,8 @@ class TaskController:
 
     def wanted_acceleration(self, t: float, q: Any, velocity: FloatArray) -> tuple[FloatArray, FloatArray]:
         """x** = reference acceleration + damping (velocity error) + stiffness (position error), and that error."""
-        tasks, targets = self.space.tasks, {}
-        speed, acceleration = np.zeros(tasks.size), np.zeros(tasks.size)
-        for name, given in self.references.items():
-            reference = given(t) if callable(given) else given
-            rows = tasks.slices[name]
-            speed[rows], acceleration[rows] = reference.velocity, reference.acceleration
-            if reference.position is not None:
-                targets[name] = reference.position
-        error = self.tracker.errors(q, targets)
+        speed, acceleration, positions = self.references.at(t)
+        error = self.tracker.errors(q, positions)
         return acceleration + self.rate * (speed - velocity) + self.stiffness * error, error
 
     def posture_torque(self, q: FloatArray, v: FloatArray) -> FloatArray:

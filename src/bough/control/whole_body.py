@@ -137,7 +137,7 @@ class WholeBody:
         self.solver = cone_solver(solver) if cone == "second_order" else chosen_solver(solver)
         self._namer = chosen_solver(None) if cone == "second_order" else self.solver  # of conflicts
         self.bounds = AccelerationBounds(model, dt, horizon)
-        self.references = ReferenceSet(self.tasks, dict(references or {}), names, [held.name for held in self.held])
+        self.references = ReferenceSet(self.tasks, references or {}, names, [held.name for held in self.held])
         self._levels = priorities_of(self.tasks, names, weights or {}, priorities or {})
         held_to = 0.0 if posture is None else posture_gains.stiffness
         self._posture_stiffness = np.where(model.actuated, held_to, 0.0)
