@@ -11,7 +11,6 @@ from bough.control.ik.objectives import away_from_singularity
 from bough.errors import NonFiniteError, OptionError, ShapeError, TaskError, UnknownNameError
 from bough.opspace import TaskSet, joint, posture
 from gpu import on_hardware, to_gpu
-from sizes import size
 
 ARM = bough.zoo.arm(7)
 HAND = ARM.body_names[-1]
@@ -451,9 +450,10 @@ def test_the_nearest_configuration_out_of_reach_is_a_minimum_within_the_limits()
         assert np.abs(slope[far & free]).max() < 1e-3
 
 
+@pytest.mark.native("takes long")
 def test_a_batch_gives_what_its_rows_give_alone():
     """Also where starts are drawn: neither the number of rows nor those that fail beside one change its answer."""
-    rng, count = np.random.default_rng(6), size(12, 3)
+    rng, count = np.random.default_rng(6), 12
     (_, T), q0 = reachable(ARM, HAND, count, seed=5), ARM.random_configuration(rng, count)
     place, turn = bough.position(HAND), bough.orientation(HAND)
     p, R = T[:, :3, 3] * np.where(np.arange(count) % 3, 1.0, 2.5)[:, None], T[:, :3, :3]
