@@ -182,6 +182,27 @@ def test_grounds_pushes_and_sensors_are_those_of_the_cpu(ground, gpu, monkeypatc
     np.testing.assert_array_equal(cpu.q[mask], q[mask])
 
 
+@pytest.mark.native("compiles CUDA text")
+@pytest.mark.parametrize("ground", [Plane(), HILLS], ids=["plane", "hills"])
+def test_a_row_that_fails_changes_no_other(ground, gpu):
+    """On the CPU and on a GPU, to the bit: warm starts of the others stay."""
+    model, q, v, friction = fallen(4)
+    contacts = Contacts(SPHERES, ground, friction=0.6, sweeps=4)
+    for like in (np.asarray, to_gpu):
+        runs, other = (
+            Ensemble(model, like(q), like(v), dt=2e-3, contacts=contacts, friction=friction) for _ in range(2)
+        )
+        for each in (runs, other):
+            each.step(20)
+        runs.reset([1], like(np.full((1, model.nq), np.nan)))
+        for each in (runs, other):
+            each.step(20)
+        assert on_host(runs.failed).astype(bool).tolist() == [False, True, False, False]
+        for name in ("q", "v", "force"):
+            rows, expected = (np.delete(on_host(getattr(each, name)), 1, axis=0) for each in (runs, other))
+            np.testing.assert_array_equal(rows, expected)
+
+
 def test_a_plane_of_each_row_is_that_of_the_contacts():
     model, q, v, friction = fallen(3)
     planes, general = slopes(3), bough.Dynamics(model, general=True)

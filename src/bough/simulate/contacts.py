@@ -260,7 +260,7 @@ class ContactSpace:
 
     def _under(self, q: Array) -> Iterator[tuple[Array, Array, Array]]:
         """Points (batch, points, 3), their distances and normals, of each ground in turn."""
-        T = self.dynamics.placements(q)[:, self._index.like(q, "int64")]
+        T = by_rows(self.dynamics, "placements", q)[:, self._index.like(q, "int64")]
         x = T[..., :3, 3] + (T[..., :3, :3] * self._places.like(q)[:, None, :]).sum(-1)
         for ground in self.grounds:
             yield x, *ground.distance(x)

@@ -76,8 +76,10 @@ class Copies:
 
 
 def as_index(x: Array) -> Array:
-    """Integers as an array that can be an index."""
-    return x.long() if library_of(x) == "torch" else x.astype(np.int64)
+    """Integers as an array that can be an index, 0 where they are NaN: a GPU does not survive an index beyond it."""
+    library = library_of(x)
+    x = (np if library == "numpy" else modules[library]).where(x == x, x, 0.0)
+    return x.long() if library == "torch" else x.astype(np.int64)
 
 
 def chosen(mask: Array, x: Array, y: Array) -> Array:
