@@ -184,25 +184,14 @@ def forward(pivots: tuple[int, int], K: Rows, x: Rows) -> None:
 
 
 @kernel
-def backward(first: int, K: Rows, inverse: Rows, x: Rows) -> None:
-    """x[first:] of (D L')^-1 x."""
-    n = len(inverse)
-    for i in range(first, n):
+def backward(pivots: tuple[int, int], K: Rows, inverse: Rows, x: Rows) -> None:
+    """x <- (D L')^-1 x, for some pivots; those behind them are done."""
+    first, last = pivots
+    for i in range(first, last):
         x[i] = x[i] * inverse[i]
-    for i in range(n - 1, first - 1, -1):
+    for i in range(len(x) - 1, first - 1, -1):
         y = x[i]
-        for j in range(first, i):
-            x[j] = x[j] - K[i, j] * y
-
-
-@kernel
-def complete(stop: int, K: Rows, inverse: Rows, x: Rows) -> None:
-    """x[:stop] of (D L')^-1 x, where the rest is known."""
-    for i in range(stop):
-        x[i] = x[i] * inverse[i]
-    for i in range(len(x) - 1, -1, -1):
-        y = x[i]
-        for j in range(min(i, stop)):
+        for j in range(first, min(i, last)):
             x[j] = x[j] - K[i, j] * y
 
 
@@ -216,12 +205,6 @@ def equations_gram(p: Blocks, t: Tuning, a: Rows, ease: Rows, d: Rows, w: Worksp
     for r in range(p.row[p.ends[0]]):
         w.weight[r] = t.one[0] / larger(ease[r], t.proximal[0])
     add_gram(p, (0, p.ends[0]), a, w.weight, w.K0, w.u)
-    eliminate(p, t, w)
-
-
-@kernel
-def eliminate(p: Blocks, t: Tuning, w: Workspace) -> None:
-    """What is eliminated once, in w.K0 and w.K."""
     factorize(t, (0, p.fixed[0]), w.K0, w.U, w.V, w.inverse)
     for i in range(len(w.K)):
         for j in range(min(i + 1, p.fixed[0])):
@@ -250,7 +233,7 @@ def begin(
     add_transposed(p, (0, p.ends[1]), a, w.h, x)
     factorize(t, (p.fixed[0], len(x)), w.K, w.U, w.V, w.inverse)
     forward((0, len(x)), w.K, x)
-    backward(0, w.K, w.inverse, x)
+    backward((0, len(x)), w.K, w.inverse, x)
     products(p, t, (0, p.ends[1]), a, x, w.g)
     least, slope = t.floor[0], zero
     for i in range(len(x)):
@@ -332,7 +315,7 @@ def direction(p: Blocks, t: Tuning, a: Rows, target: Scalar, w: Workspace) -> No
     for i in range(len(w.dx)):
         w.dx[i] = -w.dx[i]
     forward((fixed, len(w.dx)), w.K, w.dx)
-    backward(fixed, w.K, w.inverse, w.dx)
+    backward((fixed, len(w.dx)), w.K, w.inverse, w.dx)
     products(p, t, inequalities, a, w.dx, w.dg)
     for b in range(inequalities[0], inequalities[1]):
         for r in range(p.row[b], p.row[b + 1]):
@@ -398,7 +381,7 @@ def iterate(
                 w.cl[r] = w.dsl[r] * w.dll[r]
     ratio = ahead / (t.count[0] * mu)
     direction(p, t, a, larger(t.centre[0], ratio * ratio * ratio * mu), w)
-    complete(p.fixed[0], w.K, w.inverse, w.dx)
+    backward((0, p.fixed[0]), w.K, w.inverse, w.dx)
     products(p, t, equations, a, w.dx, w.dg)
     primal, dual = lengths(p, t, w)
     for i in range(len(x)):

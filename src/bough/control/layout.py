@@ -49,7 +49,6 @@ class Layout:
         self.nv, self.loose, self.limited = nv, bounds.loose, bounds.limited
         self.effort = WITHIN * model.limits.effort[self.limited]
         self._zero, self._low = np.zeros(len(self.cone)), np.full(nv + len(self.rows), -np.inf)
-        self._none = self._zero - np.inf
         self._high = np.concatenate([np.full(nv, np.inf), self.most])
         self._A = np.zeros((len(self.loose) + len(self.rows), nv + len(self.rows)))
         self._costs: dict[float, FloatArray] = {}
@@ -75,16 +74,8 @@ class Layout:
         lower, upper = self._low.copy(), self._high.copy()
         lower[: self.nv], upper[: self.nv] = bounds
         b = np.concatenate([-C[self.loose], need])
-        return Constraints(
-            A,
-            b,
-            self.cone,
-            self._zero - np.inf,
-            self._zero,
-            lower,
-            upper,
-            (self.equal_names, self.below_names, self.variable_names),
-        )
+        names = self.equal_names, self.below_names, self.variable_names
+        return Constraints(A, b, self.cone, self._zero - np.inf, self._zero, lower, upper, names)
 
     def violation(self, x: FloatArray, s: Constraints) -> float:
         """The largest violation of a constraint at x."""
