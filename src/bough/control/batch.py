@@ -159,7 +159,7 @@ class Answers(NamedTuple):
     left: FloatArray  # (batch, rows of tasks and contacts) what they need less what they get; 0 for rows not in use
     gaps: FloatArray  # (batch, bounds of qdd and rows of contacts) by how much these are violated
     residual: FloatArray  # (batch,) of the program
-    gave_way: Any  # (batch,) 0 nothing, 1 bounds of qdd, 2 contacts as well
+    gave_way: Any  # (batch,) relaxed constraints: 0 none, 1 bounds of qdd, 2 contacts as well
 
 
 class Method:
@@ -368,7 +368,7 @@ class BatchProgram:
         return Answers(tau, x[:, :nv], FORCE * x[:, nv:], left, gaps, worst, gave_way)
 
     def conflicts(self, found: Answers, need: FloatArray) -> list[tuple[str, ...]]:
-        """The names of what gave way in each row."""
+        """Names of the relaxed constraints of each row."""
         layout = self.layout
         names = [layout.variable_names[i] for i in self.bounded]
         names += [layout.equal_names[k] for k in layout.touching]
@@ -385,7 +385,7 @@ class BatchProgram:
         return self._xp.where(largest > LARGE, largest, one)
 
     def _ease(self, stage: int) -> FloatArray:
-        """(rows,) of what gives way in a stage; loops never do."""
+        """(rows,) constraints that a stage relaxes; loops are never among them."""
         ease = np.zeros(self.count)
         if stage > 0:
             ease[self.at["bound"]] = 1.0 / (SOFT_BOUND * self.unit[self.at["bound"]] ** 2)

@@ -115,7 +115,7 @@ class TaskController:
         return acceleration + self.rate * (speed - velocity) + self.stiffness * error, error
 
     def posture_torque(self, q: FloatArray, v: FloatArray) -> FloatArray:
-        """tau0 (nv,): what would take the whole body to its posture, gravity and Coriolis forces included."""
+        """tau0 (nv,): the torque that tracks the posture alone, gravity and Coriolis forces included."""
         return self.dynamics.inverse_dynamics(q, v, self._pull(q, v))
 
     def _pull(self, q: FloatArray, v: FloatArray) -> FloatArray:

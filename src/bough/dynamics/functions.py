@@ -153,7 +153,7 @@ _ROWS = (
     ),
     Function(
         "packed_regressor",
-        "the rows of Y that are not zero, for each body the freedoms from it to its root",
+        "the rows of Y that are not zero, for each body the DoFs from it to its root",
         {"regressor": Method(PACKED_REGRESSOR, _body_layout, mimic=False)},
     ),
     _row("inverse_dynamics_derivatives", "dtau/dq, dtau/dv and dtau/dqdd, q along velocities", INVERSE_DERIVATIVES),

@@ -1,7 +1,7 @@
 """Impulses of contacts and of joints with dry friction, by block Gauss-Seidel sweeps.
 
 Nonsmooth Gauss-Seidel (Jourdan, Alart & Jean 1998; Jean 1999) on w = A lam + b: each row or contact in turn gets the
-impulse that its own law asks for, given all others. The law of a contact is Coulomb's, with the exact cone: it opens;
+impulse of its own law, given all others. The law of a contact is Coulomb's, with the exact cone: it opens;
 or sticks, by the impulse that stops it, where that lies in the cone; or slips against its friction, by the root of one
 equation, so that normal and tangential impulse are found together, and no dilation is added. A joint's row shrinks by
 its dry friction. As zero is always allowed, sweeps that have converged never raise the kinetic energy. Nothing but
@@ -27,7 +27,7 @@ HOLD, FAR = 1e-13, 1e36
 
 
 class Laws(NamedTuple):
-    """The laws of rows, and numbers that kernels must not spell out. A contact has three: normal, two tangents."""
+    """The laws of rows, and their constants as data. A contact has three rows: normal, two tangents."""
 
     kind: Rows  # (laws,) JOINT or CONTACT
     row: Rows  # (laws,) its first row
@@ -43,7 +43,7 @@ class Laws(NamedTuple):
 
 
 def laws(joints: int, contacts: int, sweeps: int | None, dtype: npt.DTypeLike = np.float64) -> Laws:
-    """Rows of joints first, then three for each contact; so many sweeps, or as many as they take."""
+    """Laws of rows of joints, then three for each contact; `sweeps` None means until they converge."""
     kind = np.array([JOINT] * joints + [CONTACT] * contacts, np.int64)
     row = np.array([*range(joints), *(joints + 3 * c for c in range(contacts))], np.int64)
     size = np.dtype(dtype).itemsize
@@ -54,7 +54,7 @@ def laws(joints: int, contacts: int, sweeps: int | None, dtype: npt.DTypeLike = 
 
 @kernel
 def start_sweeps(k: Laws, A: Rows, b: Rows, start: Rows, lam: Rows, w: Workspace) -> Scalar:
-    """lam = start, and what laws need of A; returns the largest velocity that asks for an impulse."""
+    """lam = start, and blocks of A for the laws; returns the largest velocity that needs an impulse."""
     largest = k.zero[0]
     for r in range(len(lam)):
         lam[r] = start[r]
@@ -137,7 +137,7 @@ def largest_change(k: Laws, pace: Scalar, A: Rows, lam: Rows, w: Workspace) -> S
 
 @kernel
 def rest(A: Rows, b: Rows, r: int, first: int, count: int, lam: Rows) -> Scalar:
-    """The velocity of row r that all rows but `count` from `first` on leave."""
+    """The velocity of row r without the impulses of the `count` rows from `first` on."""
     z = b[r]
     for c in range(len(lam)):
         if c < first or c >= first + count:
@@ -175,7 +175,7 @@ def first_slip(k: Laws, A: Rows, z: tuple[Scalar, Scalar, Scalar], r: int, frict
 def contact(
     k: Laws, z: tuple[Scalar, Scalar, Scalar], i: int, law: tuple[Scalar, Scalar], lam: Rows, w: Workspace
 ) -> None:
-    """A contact that opens, sticks or slips, where all others leave it the velocity z.
+    """A contact that opens, sticks or slips; z is its velocity without its own impulse.
 
     With w_n = 0 the normal impulse is a - beta f and the tangential velocity y + S f. It slips where y + S f = -g f
     with g > 0 and |f| = friction (a - beta f): a root in g, by Newton's method from the last g. At g = 0 it sticks.

@@ -1,4 +1,4 @@
-"""Steps of many states with contacts, loops and mimic joints: which kernel takes which row of a batch.
+"""Steps of many states with contacts, loops and mimic joints: the choice of a kernel for each row of a batch.
 
 Straight-line kernels (`contact_step`) try the likely ways first: all contacts stick or are open, or some of them slip;
 no joint is at a stop, or some are. Rows in which the laws do not hold then are stepped by general code, which goes on
@@ -182,7 +182,7 @@ class ConstrainedStepper:
             q_after, v_after = np.where(acts, q_after, moved[0]), np.where(acts, v_after, moved[1])
         return (q_after[0], v_after[0]) if q.ndim == 1 else (q_after, v_after)
 
-    # Ways
+    # Choice of a kernel
 
     def _solved(self, now: Situation, dt: float) -> Any:
         """The outputs of a step. Copying rows costs as much as stepping them: all take the majority's way first."""
@@ -194,13 +194,13 @@ class ConstrainedStepper:
         np.copyto(todo, ways, where=other)
         if not todo.any():
             return found
-        came = np.where(other, 0, main).astype(np.int8)  # by which way each row has what was found
+        came = np.where(other, 0, main).astype(np.int8)  # the kernel of each row's result
         tries = (came & (LOCKED | GENERAL) > 0).astype(np.int8)  # with joints locked
         while len(rest := np.flatnonzero(todo)):
             way = int(todo[rest].min())
             rows = np.flatnonzero(todo == way)
             some = now.some(rows)
-            # what sweeps found, and all that is right but for stops, is where to go on from
+            # impulses by sweeps, and those that only stops contradict, start the next solution
             goes_on = (came[rows] & SWEPT > 0) | (
                 (came[rows] > 0) & (found[3][rows, CHANGE] <= found[3][rows, LARGEST])
             )
@@ -220,7 +220,7 @@ class ConstrainedStepper:
         return AGAIN.times - 1 if self.is_fixed else TRIES
 
     def _first_ways(self, now: Situation) -> Any:
-        """(batch,) by what happened in the last step: whether contacts slipped, and whether a stop acted."""
+        """(batch,) kernels by the last step: whether contacts slipped, and whether a stop acted."""
         if not self._ways:
             return np.full(len(now.q), GENERAL, np.int8)
         ways = np.full(len(now.q), SWEPT, np.int8) if self.is_fixed else STICKING + self._slid.view(np.int8)
@@ -231,7 +231,7 @@ class ConstrainedStepper:
         return ways
 
     def _next_ways(self, way: int, report: FloatArray) -> Any:
-        """(batch,) how rows are stepped again, or 0: with other joints at stops, by sweeps, or by general code."""
+        """(batch,) kernels for rows to repeat, or 0: with other joints at stops, by sweeps, or by general code."""
         again = np.zeros(len(report), np.int8)
         if way != GENERAL or self.is_fixed:
             again[report[:, EXCESS] > 0.0] = self._served(way | LOCKED)
@@ -240,7 +240,7 @@ class ConstrainedStepper:
         return again
 
     def _served(self, way: int) -> int:
-        """The same way, but sweeps where there is no factor, and general code where there is neither."""
+        """This kernel if it is compiled, else the one by sweeps, else general code."""
         if way in self._ways:
             return way
         if way & LOCKED and not self.kernels.stops:
@@ -258,7 +258,7 @@ class ConstrainedStepper:
         return self._bound[way]
 
     def on_gpu(self, dtype: npt.DTypeLike) -> tuple[CompiledFunction, CompiledFunction | None]:
-        """All of a step with a number of sweeps there, and what all rows take before it where joints have stops.
+        """The kernel of a step with a number of sweeps, and the kernel that only watches stops, if there are stops.
 
         Inputs and outputs are those of CONTACT_STEP.
         """
@@ -270,24 +270,24 @@ class ConstrainedStepper:
         if way == GENERAL:
             servo, (planes, given) = servo or (np.zeros(self.model.nv),) * 3, self._whole(planes, given)
             lead = lead or (np.zeros(self.model.nv),)
-        # arrays that fit need no second look
+        # arrays of the right shape and type take the fast call
         arrays = (*now[:3], *servo, now.friction, now.start, *lead, np.full((len(now.q), 1), dt), *planes, *given)
         try:
             return kernel.call(*arrays)
         except FAILURES:
-            # looking at each row takes as long again, so only where one is known to fail
+            # a status for each row takes as long again, so only after a failure
             if self.strict:
                 raise
             return kernel.with_status(*arrays)[0]
 
     def _whole(self, planes: tuple[FloatArray, ...], given: tuple[FloatArray, ...]) -> Any:
-        """Inputs of general code, which takes all: zeros where they are not used, and the model's own quantities."""
+        """All inputs of general code: zeros where they are not used, and the model's own quantities."""
         known = dict(zip(self.parameters.inputs, given, strict=True))
         own = all_parameters(self.parameters).own
         return planes or (np.zeros((self.count, 9)), np.zeros(self.count)), [known.get(n, x) for n, x in own.items()]
 
     def _lift(self, q: FloatArray, report: FloatArray, now: Situation) -> None:
-        """Points that went into the ground, out of it."""
+        """Move points out of the ground that have entered it."""
         if not self.count or self.is_soft or self.is_fixed:
             return
         depth, planes = report[:, DEPTH], now.planes
@@ -301,7 +301,7 @@ class ConstrainedStepper:
             lift = self.kernels.bind(LIFT, SWEEPS, general=not straight)
             q[deep] = lift.call(q[deep], report[deep, SPENT : SPENT + 1], *more[0], *more[1])
 
-    # What is known of the last step
+    # The last step
 
     @property
     def impulses(self) -> FloatArray:
@@ -319,7 +319,7 @@ class ConstrainedStepper:
         return self._pushed[1]
 
     def forget(self, rows: Any = None) -> None:
-        """The next step of these rows, or of all, begins without the impulses of the last."""
+        """Forget the impulses of the last step, of these rows or of all."""
         if rows is None:
             self._last, self._slid = self._last[:0], self._slid[:0]
         elif len(self._last):

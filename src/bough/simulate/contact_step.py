@@ -113,7 +113,7 @@ def contact_step(
     start: Rows, lead: Rows, dt: Rows, axes: Rows, height: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """The state after dt, impulses lam (rows + stops,), and how it went: `report` (6,).
+    """The state after dt, impulses lam (rows + stops,), and a `report` (6,).
 
     `axes` (contacts, 9), normal and two tangents, and `height` (contacts,) are planes that differ from state to state;
     `none` is an input fixed at zero.
@@ -256,7 +256,7 @@ def integrate(m: Mechanism, j: JointLaws, q: Rows, dt: Scalar, q_after: Rows, v_
 
 @kernel
 def push_out(m: Mechanism, p: JacobianPattern, f: DofTree, g: Grounds, k: Laws, dt: Scalar, w: Workspace) -> None:
-    """w.move, which takes points that began the step in the ground out of it: normal impulses of a step of no time.
+    """w.move, the displacement of points that began the step in the ground: normal impulses without a duration.
 
     It touches no velocity and reuses A, so that it costs little; `lift` is exact, and a step of its own.
     """

@@ -1,4 +1,4 @@
-"""Moves of no time that take points out of the ground, as far as the energy that impacts have just taken out pays."""
+"""Displacements that move points out of the ground, with at most the energy that impacts have just dissipated."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lift(
     o: Stops, g: Grounds, k: Laws, q: Rows, spent: Rows, axes: Rows, height: Rows, friction: Rows, q_after: Rows,
     w: Workspace,
 ) -> None:  # fmt: skip
-    """q moved so that points leave the ground, as far as the energy `spent` pays for, and within the stops.
+    """q moved so that points leave the ground, with at most the energy `spent`, and within the stops.
 
     `friction` is an input fixed at zero: the solver finds moves, not impulses.
     """
@@ -75,7 +75,7 @@ def lift(
 def move_within(
     m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, spent: Scalar, q_after: Rows, w: Workspace
 ) -> None:
-    """q_after = q moved by w.move, or by the share of it whose rise `spent` pays for."""
+    """q_after = q moved by w.move, or by the share of it that needs at most the energy `spent`."""
     one, before = m.one[0], stored_energy(m, j, c, q, w)
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, w.move, one, q_after)

@@ -157,7 +157,7 @@ def _wrenches(dynamics: Dynamics, forces: Forces, t: float, steps: _Steps) -> Wr
 
 
 def _refuse(model: Model, loops: Loops | None, q: FloatArray) -> None:
-    """States from which there is no motion: a quaternion of zeros or NaN, or an open loop."""
+    """Refuse states without a motion: a quaternion of zeros or NaN, or an open loop."""
     model.integrate(q, np.zeros((*q.shape[:-1], model.nv)))
     if loops is not None:
         check_closed(loops, q)
@@ -203,7 +203,7 @@ def _stepper(
 
 
 class _Steps:
-    """States on their way; those that failed stay behind."""
+    """States of a rollout; those that failed are not stepped any more."""
 
     def __init__(
         self, advance: Advance, q: FloatArray, v: FloatArray, strict: bool, extras: _Extras,
@@ -215,7 +215,7 @@ class _Steps:
         self._seal()
 
     def check_start(self, refuse: Callable[[FloatArray], None]) -> None:
-        """Ask about all states; those that are refused raise, or never start."""
+        """Check all initial states; refused ones raise, or are never stepped."""
         try:
             refuse(self.q)
             return
@@ -232,7 +232,7 @@ class _Steps:
                 self.failed_at[r] = 0.0
 
     def take(self, tau: FloatArray, t: float, dt: float, pushes: Wrenches | None = None) -> None:
-        """All states that are still on their way, by dt."""
+        """Step all states that have not failed by dt."""
         given = (tau, *self.extras(t, dt, self.q, self.v)) if self.extras else (tau,)
         try:
             if self.is_whole:
@@ -244,7 +244,7 @@ class _Steps:
         self._seal()
 
     def _seal(self) -> None:
-        """Callers' functions see the state itself, and must not write to it."""
+        """Make the state read-only: users' functions are called with it."""
         self.q.setflags(write=False)
         self.v.setflags(write=False)
 
@@ -272,7 +272,7 @@ class _Steps:
     def _one_by_one(
         self, given: tuple[FloatArray, ...], t: float, dt: float, error: BoughError, pushes: Wrenches | None
     ) -> None:
-        """After a step that failed: each state by itself, to find those that cannot go on."""
+        """Repeat a failed step for each state alone, to find those that fail."""
         if self.q.ndim == 1:
             self._fail((), t, error)
             return

@@ -151,7 +151,7 @@ class Descent:
         return self.hierarchy.unweighted(self.hierarchy.linearised(self.device).call(*given, threads=self.threads)[0])
 
     def weights(self, q: Array) -> Array:
-        """(rows,) for all, or on the CPU (batch, rows): arrays that fit need no second look in a call."""
+        """(rows,) for all, or on the CPU (batch, rows): arrays of the right shape and type take the fast call."""
         if self.device.is_gpu:
             self._weights = asarray(self._weights, q)
             return self._weights[0]

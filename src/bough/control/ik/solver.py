@@ -204,7 +204,7 @@ class InverseKinematics:
 
     @property
     def _priorities(self) -> tuple[int, ...]:
-        """The shape of what is told of each priority: () of one."""
+        """The shape of results for each priority: () of one."""
         count = self.hierarchy.levels - self.has_loops
         return (count,) if count > 1 else ()
 
