@@ -28,7 +28,7 @@ def show(rows: Iterable[Timing]) -> None:
         Console().print(table)
 
 
-def _times(row: Timing, between: str = ", ") -> str:
+def _times(row: Timing, between: str = "; ") -> str:
     """Microseconds, the best; the median in brackets where it is known."""
     middle = {name: f" ({_rounded(1e6 * t)})" for name, t in row.median.items()}
     return between.join(f"{name} {_rounded(1e6 * t)}{middle.get(name, '')}" for name, t in row.seconds.items())
@@ -86,7 +86,7 @@ def join(files: Sequence[Path], path: Path) -> None:
     path.write_text(json.dumps({"machine": saved[0]["machine"], "rows": list(rows.values())}, indent=1) + "\n")
 
 
-HEAD = ("| model | function | microseconds (median) | Bough is | note |", "| --- | --- | --- | --- | --- |")
+HEAD = ("| model, function | Bough is | microseconds (median) |", "| --- | --- | --- |")
 
 
 def markdown(path: Path) -> str:
@@ -101,14 +101,17 @@ def markdown(path: Path) -> str:
         groups.setdefault(item["group"], []).append(Timing(**item))
     for group, members in groups.items():
         lines += [f"## {group[0].upper()}{group[1:]}", "", *HEAD]
-        lines += [f"| {x.model} | {x.case} | {_times(x)} | {_ratio(x)} | {_note(x)} |" for x in members] + [""]
+        for x in members:
+            name, text = ", ".join(filter(None, (x.model, x.case))), "<br>".join(filter(None, (_times(x), _note(x))))
+            lines.append(f"| {name} | {_ratio(x)} | {text} |")
+        lines.append("")
     return "\n".join(lines)
 
 
 def origin(path: Path) -> str:
     """On what and when a section was recorded."""
     machine = _read(path)["machine"]
-    cores = f", {machine['cores']} cores" if "cores" in machine else ""
+    cores = f", {machine['cores']} core{'s' * (machine['cores'] != 1)}" if "cores" in machine else ""
     day = f", {machine['date']}" if "date" in machine else ""
     card = f"{machine['card']}, " if "card" in machine else ""
     return f"{card}{machine['cpu']}{cores}{day}"

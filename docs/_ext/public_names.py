@@ -43,7 +43,8 @@ def page(package: str) -> str:
         found = getattr(module, name)
         lines += [*mark(f"{package}.{name}"), f".. {directive(found)}:: bough.{package}.{name}"]
         if directive(found) == "autoclass":
-            lines += ["   :show-inheritance:", f"   :members: {', '.join(members(found))}", "   :undoc-members:"]
+            lines += ["   :show-inheritance:"] if found.__bases__ not in ((object,), (tuple,)) else []
+            lines += [f"   :members: {', '.join(members(found))}", "   :undoc-members:"]
         elif isinstance(found, dict):  # its names; what they stand for is long
             lines += ["   :no-value:", "", "   " + ", ".join(f"``{key}``" for key in found)]
         lines.append("")
@@ -145,7 +146,7 @@ def named(app: Any, what: str, name: str, found: Any, options: Any, lines: list[
 
 def as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain text: signs that mean something elsewhere stay signs, indented lines stay as they are."""
-    if what == "data":  # the docstring of its type says nothing of the value
+    if what == "data" or lines[0].startswith("Alias for field"):  # the docstring of a type says nothing of the value
         lines.clear()
     if what == "module":  # what belongs where is for contributors
         paragraphs = "\n".join(lines).split("\n\n")

@@ -114,7 +114,7 @@ class ContactPoint(NamedTuple):
 @explained
 @dataclass(frozen=True)
 class Contacts:
-    """Points (names of frames, or `ContactPoint`s) that may touch any of the `ground`, with a `friction` coefficient.
+    """Points (names of frames, or objects `ContactPoint`) that may touch any `ground`, with a `friction` coefficient.
 
     Contacts are hard and inelastic by default. With a `compliance` in m/N each is a spring along its normal, with a
     `damping` in N s/m; both are implicit. There is a contact for each point and ground, in this order. A step sweeps

@@ -2,7 +2,7 @@
 
 A task is an object that knows the seeds of its rows on the bodies of a model, where it is, and how far that is from a
 target. It is described without a model. A new type of task is one file: a subclass of `Task`, whose rows are built from
-`Seed`s (see `task.py` for their kinds), here or in your own code; nothing else has to know of it.
+seeds (`Seed`; see `task.py` for their kinds), here or in your own code; nothing else has to know of it.
 
 Belongs here: one file a type of task. Does not belong here: what is done with rows (`sweeps`, `methods`), and rows of
 several tasks together (`taskset`).
