@@ -139,6 +139,8 @@ def bridges() -> str:
 
 def named(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Parameters are `name : what it is` in docstrings; for napoleon, to which that is a type, a name and a text."""
+    if what in ("property", "attribute"):
+        lines.insert(0, "")  # napoleon takes what stands before a colon in the first line for a type
     before, head, after = "\n".join(lines).partition("Parameters\n----------\n")
     listed, gap, rest = after.partition("\n\n")
     lines[:] = (before + head + re.sub(r"^(\w[\w, ]*) : ", r"\1\n    ", listed, flags=re.M) + gap + rest).split("\n")
@@ -146,7 +148,7 @@ def named(app: Any, what: str, name: str, found: Any, options: Any, lines: list[
 
 def as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain text: signs that mean something elsewhere stay signs, indented lines stay as they are."""
-    if what == "data" or lines[0].startswith("Alias for field"):  # the docstring of a type says nothing of the value
+    if what == "data" or "".join(lines).startswith("Alias for field"):  # a type's docstring, no value's
         lines.clear()
     if what == "module":  # what belongs where is for contributors
         paragraphs = "\n".join(lines).split("\n\n")
