@@ -242,6 +242,9 @@ def test_the_reference_shows_parameters_by_their_types_and_tables_by_their_names
     first = ["(batch,): true in rows that failed."]
     reference.named(None, "property", "", None, None, first)
     assert first[0] == ""  # for napoleon, what stands before a colon in the first line is a type
+    field: list[str] = []
+    reference.named(None, "attribute", "bough.control.Command.tau", None, None, field)
+    assert field == ["", "(nv,), zero where there is no motor"]
     text = reference.page("dynamics").split("autodata:: bough.dynamics.FUNCTIONS\n")[1].split("\n\n")
     assert text[0].strip() == ":no-value:"
     assert "``forward_dynamics``" in text[1]

@@ -6,6 +6,7 @@ import inspect
 import re
 from importlib import import_module
 from pathlib import Path
+from pydoc import locate
 from typing import Any
 
 import bough
@@ -139,16 +140,27 @@ def bridges() -> str:
 
 def named(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Parameters are `name : what it is` in docstrings; for napoleon, to which that is a type, a name and a text."""
-    if what in ("property", "attribute"):
-        lines.insert(0, "")  # napoleon takes what stands before a colon in the first line for a type
+    if what in ("property", "attribute"):  # napoleon takes what stands before a colon in the first line for a type
+        lines[:] = ["", *(lines if "".join(lines) and not lines[0].startswith("Alias for field") else comment(name))]
     before, head, after = "\n".join(lines).partition("Parameters\n----------\n")
     listed, gap, rest = after.partition("\n\n")
     lines[:] = (before + head + re.sub(r"^(\w[\w, ]*) : ", r"\1\n    ", listed, flags=re.M) + gap + rest).split("\n")
 
 
+def comment(field: str) -> list[str]:
+    """What stands beside a field in the source of its class."""
+    owner, _, name = field.rpartition(".")
+    try:
+        source = inspect.getsource(locate(owner))  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return []
+    found = re.search(rf"^    {name}: .*?  # (.*)$", source, re.MULTILINE)
+    return [found[1]] if found and not found[1].startswith(("noqa", "type:")) else []
+
+
 def as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain text: signs that mean something elsewhere stay signs, indented lines stay as they are."""
-    if what == "data" or "".join(lines).startswith("Alias for field"):  # a type's docstring, no value's
+    if what == "data":  # the docstring of its type says nothing of the value
         lines.clear()
     if what == "module":  # what belongs where is for contributors
         paragraphs = "\n".join(lines).split("\n\n")
