@@ -1,8 +1,8 @@
 """Operational-space dynamics: tasks, Lambda^-1 by every method, Lambda, Jbar, N, bias, hierarchies, constraints.
 
-Packages: `tasks` (one file a type of task), `methods` (one file a method for Lambda^-1), `sweeps` (kernels they share).
-At the top: the set of tasks on a model, the space, its state, the planner, hierarchies, constrained dynamics.
-Belongs here: quantities of rows on a model at one instant. Does not belong here: laws and references (`control`), time
+Belongs here: quantities of rows on a model at one instant. Packages: `tasks` (one file a type of task), `methods` (one
+file a method for Lambda^-1), `sweeps` (kernels they share). At the top: the set of tasks on a model, the space, its
+state, the planner, hierarchies, constrained dynamics. Does not belong here: laws and references (`control`), time
 (`simulate`).
 """
 
