@@ -239,12 +239,14 @@ def test_the_reference_shows_parameters_by_their_types_and_tables_by_their_names
     reference, lines = module_of("public_names"), inspect.getdoc(bough.close_loops).split("\n")
     reference.named(None, "function", "", None, None, lines)
     assert lines[lines.index("tolerance") + 1].startswith("    a loop counts as closed")
-    first = ["(batch,): true in rows that failed."]
-    reference.named(None, "property", "", None, None, first)
-    assert first[0] == ""  # for napoleon, what stands before a colon in the first line is a type
-    field: list[str] = []
-    reference.named(None, "attribute", "bough.control.Command.tau", None, None, field)
-    assert field == ["", "(nv,), zero where there is no motor"]
+    for name, before, after in (
+        ("simulate.Ensemble.failed", ["(batch,): true where"], ["(batch,): true where"]),
+        ("control.Command.tau", [], ["(nv,), zero where there is no motor"]),
+    ):
+        reference.named(None, "property", f"bough.{name}", None, None, before)
+        assert ":" not in "".join(before)  # for napoleon, what stands before one is a type
+        reference.as_it_is(None, "property", f"bough.{name}", None, None, before)
+        assert before == after
     text = reference.page("dynamics").split("autodata:: bough.dynamics.FUNCTIONS\n")[1].split("\n\n")
     assert text[0].strip() == ":no-value:"
     assert "``forward_dynamics``" in text[1]

@@ -11,6 +11,7 @@ from typing import Any
 
 import bough
 
+COLON = "\0"  # in first lines of properties, where napoleon takes what stands before a colon for a type
 HEAD = "% Made by docs/_ext/public_names.py\n\n"
 # Names that may change in a patch (docs/versions.md), and why; a package alone means all of it
 EXPERIMENTAL = {
@@ -140,8 +141,10 @@ def bridges() -> str:
 
 def named(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Parameters are `name : what it is` in docstrings; for napoleon, to which that is a type, a name and a text."""
-    if what in ("property", "attribute"):  # napoleon takes what stands before a colon in the first line for a type
-        lines[:] = ["", *(lines if "".join(lines) and not lines[0].startswith("Alias for field") else comment(name))]
+    if what in ("property", "attribute"):
+        if not lines or lines[0].startswith("Alias for field"):
+            lines[:] = comment(name)
+        lines[:1] = [line.replace(":", COLON) for line in lines[:1]]
     before, head, after = "\n".join(lines).partition("Parameters\n----------\n")
     listed, gap, rest = after.partition("\n\n")
     lines[:] = (before + head + re.sub(r"^(\w[\w, ]*) : ", r"\1\n    ", listed, flags=re.M) + gap + rest).split("\n")
@@ -167,7 +170,7 @@ def as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: li
         lines[:] = "\n\n".join(p for p in paragraphs if not p.startswith("Belongs here")).split("\n")
     out: list[str] = []
     block = False
-    for line in lines:
+    for line in (line.replace(COLON, ":") for line in lines):
         indented = line.startswith("    ") or line.startswith(">>>")
         if indented and not block and (not out or not out[-1].strip()):
             out += ["::", ""]
