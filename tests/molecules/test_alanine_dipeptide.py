@@ -152,7 +152,7 @@ def test_constrained_cartesian_dynamics_has_the_map_without_fixmans_potential(di
     flexible = np.exp(-np.array([spheres(each)[0] for each in x]) / KT)
     densities = {"rigid": flexible * np.exp(half - half.mean()), "flexible": flexible}
     expected = {name: half @ w / w.sum() for name, w in densities.items()}
-    for name, (mean, error) in sample_cartesian(dipeptide, spheres, 45).items():
+    for name, (mean, error) in sample_cartesian(dipeptide, spheres, 50).items():
         assert error[0] < 0.2 * (expected["rigid"] - expected["flexible"])
         assert abs(mean[0] - expected[name]) < 3.0 * error[0]
         bins = [np.histogram(angles[:, k], BINS, weights=densities[name])[0] / densities[name].sum() for k in (0, 1)]
