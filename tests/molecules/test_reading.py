@@ -72,6 +72,19 @@ def test_alternative_locations_keep_the_larger_part(tmp_path):
     assert any("1 atoms in alternative locations" in note for note in found.notes)
 
 
+def test_what_may_be_a_bond_without_a_record_is_noted(tmp_path):
+    """As of glycans and cyclic peptides in files without LINK."""
+    m = mol.peptide("GNA")
+    x, y, z = 10.0 * m.atoms.positions[m.atoms.place("A/2/HD21")]
+    sugar = f"HETATM  900  C1  NAG B   1    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00           C"
+
+    def edit(lines):
+        return [*(line for line in lines if line.startswith("ATOM") and line[12:16] != "HD21"), sugar]
+
+    found = edited(m, tmp_path / "link.pdb", edit)
+    assert "1 pairs of atoms are as near as bonds, which no record declares: A/2/ND2-B/1/C1" in found.notes
+
+
 def test_of_hydrogen_and_deuterium_at_one_place_one_is_kept(tmp_path):
     def edit(lines):
         out = []

@@ -27,6 +27,7 @@ SHORTEST = 0.05  # nm, under any bond: atoms that are closer lie on each other
 SLACK = 0.04  # nm by which a bond may exceed the sum of covalent radii
 LINK = 0.20  # nm, the longest bond along a chain
 DISULPHIDE = 0.25  # nm
+CONTACT = 0.16  # nm, under it atoms of different residues are bonded or clash
 LONGEST = 0.35  # nm, over any covalent bond
 BIOLOGICAL = ("C", "H", "N", "O", "P", "S")  # elements of amino acids, nucleotides and water
 ORGANIC = {"B", "BR", "C", "CL", "F", "H", "I", "N", "O", "P", "S", "SE"}  # elements of amino acids, odd ones included
@@ -133,7 +134,23 @@ def _atoms(structure: Any, notes: list[str]) -> Atoms:
     )  # fmt: skip
     if len(found.places) < len(found):
         notes.append(f"{len(found) - len(found.places)} atoms share their name with another: it stands for the first")
-    return with_bonds(found, _declared(structure, serial), notes)
+    bonded = with_bonds(found, _declared(structure, serial), notes)
+    _note_contacts(structure, serial, bonded, notes)
+    return bonded
+
+
+def _note_contacts(structure: Any, serial: dict[int, int], atoms: Atoms, notes: list[str]) -> None:
+    """Name heavy atoms of different residues that are as near as bonds without one, which no record declares."""
+    gemmi, heavy = gemmi_module(), ~np.isin(np.char.upper(atoms.element), ["H", *METALS])
+    search = gemmi.ContactSearch(10.0 * CONTACT)
+    search.ignore = gemmi.ContactSearch.Ignore.SameResidue
+    found = []
+    for near in search.find_contacts(gemmi.NeighborSearch(structure[0], gemmi.UnitCell(), 5.0).populate()):
+        a, b = (serial.get(end.atom.serial, -1) for end in (near.partner1, near.partner2))
+        if min(a, b) >= 0 and heavy[a] and heavy[b] and b not in atoms.neighbours[a]:
+            found.append(f"{atoms.key(a)}-{atoms.key(b)}")
+    if found:
+        notes.append(f"{len(found)} pairs of atoms are as near as bonds, which no record declares: {some_of(found)}")
 
 
 def _residues(chain: Any, left: Counter[str]) -> Iterator[Any]:
