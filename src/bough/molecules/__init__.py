@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from bough.arguments import explain_package
 from bough.errors import short
-from bough.molecules.atoms import Atoms, rmsd, superposition
+from bough.molecules.atoms import Atoms, rmsd
 from bough.molecules.dihedrals import Dihedral
 from bough.molecules.fixman import LogDeterminant
 from bough.molecules.force_field import OpenMM, atoms_of
@@ -51,7 +51,6 @@ __all__ = [
     "position",
     "read_table",
     "rmsd",
-    "superposition",
 ]
 
 

@@ -64,11 +64,10 @@ def _unknown(field: Any, atoms: Atoms, error: str) -> str:
 
 
 class OpenMMEnergy:
-    """Energy and forces of one system; `calls` counts how often they were computed."""
+    """Energy and forces of one system."""
 
     def __init__(self, system: Any, platform: Any) -> None:
         openmm, _, unit = openmm_modules()
-        self._unit, self.calls = unit, 0
         names = [openmm.Platform.getPlatform(k).getName() for k in range(openmm.Platform.getNumPlatforms())]
         if platform is not None and (not isinstance(platform, str) or platform not in names):
             raise unknown_option(f"OpenMM has no platform {platform!r} here", platform, names)
@@ -80,7 +79,6 @@ class OpenMMEnergy:
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Energy (kJ/mol) and forces (atoms, 3) in kJ/mol/nm at x (atoms, 3) in nm."""
-        self.calls += 1
         self.context.setPositions(x)
         state = self.context.getState(getEnergy=True, getForces=True)
         energy = float(state.getPotentialEnergy().value_in_unit(self._energy))

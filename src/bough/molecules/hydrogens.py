@@ -25,13 +25,8 @@ def hydrogens_on(
 ) -> list[FloatArray]:
     """Positions of hydrogens on an atom at x: opposite to two or three bonds, beside two, or staggered about one.
 
-    Seen from the side of the main chain, hydrogens follow each other clockwise (Markley et al. 1998).
-
-    Parameters
-    ----------
-    bonded : atoms on it, that towards the main chain first.
-    beyond : atoms on the first of these.
-    flat : whether hydrogens lie in the plane of the atoms beyond, as in amides.
+    `bonded` are atoms on it, that towards the main chain first, and `beyond` those on the first of these, in whose
+    plane `flat` ones lie. Seen from the main chain, hydrogens follow each other clockwise (Markley et al. 1998).
     """
     length = LENGTH[element]
     if count == 1 and len(bonded) >= 2:

@@ -87,15 +87,6 @@ class Repulsion:
         self.listed_at: FloatArray | None = None  # q where pairs were listed, if that is known
         self._hierarchy = _hierarchy(molecule)
 
-    @property
-    def stiffness(self) -> float:
-        """kJ/mol/nm^2; another may be assigned."""
-        return float(self.spheres.stiffness[0])
-
-    @stiffness.setter
-    def stiffness(self, value: float) -> None:
-        self.spheres.stiffness[0] = value
-
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Energy (kJ/mol) and forces (atoms, 3) at x (atoms, 3)."""
         F = np.zeros_like(x)

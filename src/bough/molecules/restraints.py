@@ -174,7 +174,6 @@ class RestraintEnergy:
             np.array([a for own in flat for a in own], np.int64), np.cumsum([0, *map(len, flat)]),
             np.array([r.stiffness for r in by["plane"]], float),
         )  # fmt: skip
-        self.restraints = [*by["distance"], *by["dihedral"], *by["position"], *by["plane"]]
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Energy (kJ/mol) and forces (atoms, 3) at x (atoms, 3)."""
