@@ -11,7 +11,7 @@ from bough.errors import ModelError, SettingError, short
 from bough.molecules.atoms import Atoms, some_of
 from bough.molecules.dihedrals import SAME, VARIANTS
 from bough.molecules.force_field import atoms_of, openmm_modules, topology
-from bough.molecules.groups import SATURATED
+from bough.molecules.groups import SATURATED, STANDARD
 from bough.types import BoolArray, FloatArray, IntArray
 
 # rad and nm: as in the force fields of amber
@@ -165,7 +165,7 @@ def _as_modeller_knows(atoms: Atoms) -> Atoms:
 
 def _with_last_oxygens(atoms: Atoms, notes: list[str]) -> Atoms:
     """The atoms with OXT in amino acids whose C has CA and O alone: at ends of chains, and before gaps."""
-    carbons = np.flatnonzero((atoms.name == "C") & (atoms.element == "C"))
+    carbons = np.flatnonzero((atoms.name == "C") & np.isin(atoms.kind, [*STANDARD])[atoms.residue])
     ends = [c for c in carbons.tolist() if {*atoms.name[atoms.neighbours[c]].tolist()} == {"CA", "O"}]
     if not ends:
         return atoms
