@@ -67,8 +67,8 @@ PHRASES = {
     r"strangers?": "untrusted",
     r"what is there|a word to": "say which",
 }
-OTHERS = ("molecules",)  # whose comments still have some
-REWRITTEN = sorted(set(bough._PACKAGES) - {*OTHERS, "arguments", "errors", "types"} | {"app", "bridges"})
+
+REWRITTEN = sorted(set(bough._PACKAGES) - {"arguments", "errors", "types"} | {"app", "bridges"})
 
 
 @pytest.mark.parametrize("package", REWRITTEN)

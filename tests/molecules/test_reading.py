@@ -154,7 +154,7 @@ def test_of_residues_at_one_place_the_larger_part_is_kept(tmp_path):
 
     found = edited(mol.peptide("SA"), tmp_path / "micro.pdb", edit)
     assert found.atoms.kind.tolist() == ["SER", "GLY"]
-    assert "1 residues at the place of another (microheterogeneity) are left out" in found.notes
+    assert "1 residues at the place of another (microheterogeneity) are omitted" in found.notes
 
 
 def test_atoms_and_residues_of_one_name_are_all_read(tmp_path):
@@ -184,7 +184,7 @@ def test_atoms_that_lie_on_each_other(tmp_path):
     m = mol.peptide("GCA")
     twice = edited(m, tmp_path / "twice.pdb", lambda lines: [x for x in lines if x.startswith("ATOM")] * 2)
     assert twice.model.nv == m.model.nv
-    assert f"{len(m.atoms)} atoms that lie on another of the same name are left out" in twice.notes
+    assert f"{len(m.atoms)} atoms that lie on another of the same name are omitted" in twice.notes
 
     def both(lines):
         chain = [line for line in lines if line.startswith("ATOM")]
@@ -222,7 +222,7 @@ def test_elements_follow_from_names_where_the_column_is_blank(tmp_path):
     np.testing.assert_array_equal(found.atoms.element, m.atoms.element)
     np.testing.assert_array_equal(found.atoms.bonds, m.atoms.bonds)
     assert any("elements are missing or odd" in note for note in found.notes)
-    assert any("1 atoms called 'MW' of unknown element are left out" in note for note in found.notes)
+    assert any("1 atoms called 'MW' of unknown element are omitted" in note for note in found.notes)
 
 
 def test_names_of_charmm_have_dihedrals(tmp_path):

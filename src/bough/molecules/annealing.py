@@ -58,7 +58,7 @@ FINE, FULL, NO_NUMBER = range(3)
 
 
 class Run(NamedTuple):
-    """What a run reads and writes."""
+    """Arrays that a run reads and writes."""
 
     q: FloatArray  # (nq,)
     v: FloatArray  # (nv,)

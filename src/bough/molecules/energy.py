@@ -67,7 +67,7 @@ class TorsionEnergy:
 
 
 def terms_of(molecule: Molecule, energy: Any, restraints: Iterable[Restraint]) -> list[AtomEnergy]:
-    """What a user gives as an energy, and restraints, as energies of atoms.
+    """Energies of atoms from an energy or a callable, and from restraints.
 
     An energy is None, a function of atoms, a force field that is bound to the molecule here (`OpenMM`), or several.
     Bonds that the tree does not hold, such as disulphides, are held by stiff distances.

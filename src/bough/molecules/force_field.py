@@ -53,14 +53,14 @@ class OpenMM:
 
 
 def _unknown(field: Any, atoms: Atoms, error: str) -> str:
-    """What a force field does not know of a molecule, and what may help."""
+    """Name the residues that a force field does not know, and a remedy."""
     residues = [residue.index for residue in field.getUnmatchedResidues(topology(atoms))]
     if not residues:
         return f"does not take this molecule: {short(error, 300)}"
     some = some_of([f"{atoms.residue_key(k)} ({atoms.kind[k]})" for k in residues])
     reason = short(error.partition(".  ")[2].partition(".  ")[0] or error, 200)
     add = "" if (atoms.element == "H").any() else "read it with add_hydrogens=7.0, "
-    return f"does not know {some}: {reason}; {add}complete residues that miss atoms, or leave them out: omit=[...]"
+    return f"does not know {some}: {reason}; {add}complete residues that miss atoms, or omit them: omit=[...]"
 
 
 class OpenMMEnergy:

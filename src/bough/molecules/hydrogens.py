@@ -140,7 +140,7 @@ def _completed(atoms: Atoms, pH: float) -> tuple[Atoms, IntArray]:
 
 
 def _most_bonds(atoms: Atoms, atom: int, state: str) -> int:
-    """How many neighbours an atom may have; Modeller does not know of bonds to other residues, but along chains."""
+    """Largest number of neighbours of an atom; Modeller does not know of bonds to other residues, but along chains."""
     element, residue = str(atoms.element[atom]), atoms.residue[atom]
     if element == "S" and state == "CYX":
         return 1

@@ -63,7 +63,7 @@ class Molecule:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not as the file says, a sentence each."""
+        """Differences from the file, a sentence each."""
         return self.model.notes
 
     @cached_property

@@ -115,7 +115,7 @@ def _atoms(structure: Any, notes: list[str]) -> Atoms:
             for atom, element in ((atom, element) for atom, element in known if element):
                 first = seen.setdefault((len(residues), atom.name), atom.pos)
                 if first is not atom.pos and first.dist(atom.pos) < 10.0 * SHORTEST:
-                    left["atoms that lie on another of the same name are left out"] += 1
+                    left["atoms that lie on another of the same name are omitted"] += 1
                     continue
                 serial[atom.serial] = len(rows)
                 rows.append((atom.name, element, len(residues), *atom.pos.tolist(), atom.b_iso))
@@ -158,7 +158,7 @@ def _residues(chain: Any, left: Counter[str]) -> Iterator[Any]:
     for _, run in itertools.groupby(chain, key=lambda residue: str(residue.seqid)):
         several = list(run)
         if len(several) > 1 and all(atom.has_altloc() for residue in several for atom in residue):
-            left["residues at the place of another (microheterogeneity) are left out"] += len(several) - 1
+            left["residues at the place of another (microheterogeneity) are omitted"] += len(several) - 1
             several = [max(several, key=lambda residue: max(atom.occ for atom in residue))]
         yield from several
 
@@ -176,7 +176,7 @@ def _conformer(residue: Any, left: Counter[str]) -> list[Any]:
     for atom in sorted(residue, key=lambda atom: atom.altloc != best):
         chosen.setdefault(_site(atom), atom.altloc)
     kept = [atom for atom in residue if atom.altloc == chosen[_site(atom)]]
-    left["atoms in alternative locations are left out"] += len(residue) - len(kept)
+    left["atoms in alternative locations are omitted"] += len(residue) - len(kept)
     return kept
 
 
@@ -205,7 +205,7 @@ def _element(residue: str, is_amino_acid: bool, atom: Any, left: Counter[str]) -
         left["elements are missing or odd: they follow from the names of the atoms"] += found != letter
         return letter
     if found == "X":
-        left[f"atoms called {short(atom.name)!r} of unknown element are left out"] += 1
+        left[f"atoms called {short(atom.name)!r} of unknown element are omitted"] += 1
         return ""
     return found
 

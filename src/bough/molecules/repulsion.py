@@ -1,6 +1,6 @@
 """Soft spheres: atoms that overlap repel each other; pairs are found with a cell list, all in compiled code.
 
-Pairs inside a rigid group never change, so they are never looked at; nor are atoms up to three bonds apart. Where few
+Pairs inside a rigid group never change and are not listed; nor are atoms up to three bonds apart. Where few
 joints have moved, the groups between them are rigid clusters: pairs inside a cluster stay listed, and those between
 clusters are found on a hierarchy of boxes along the tree (Lotan, Schwarzer, Halperin & Latombe 2004).
 """
@@ -229,7 +229,7 @@ def scan(s: Spheres, pairs: Rows, count: int, p: int, first: int, last: int) -> 
 def cells(
     low: tuple[Scalar, Scalar, Scalar], high: tuple[Scalar, Scalar, Scalar], edge: Scalar
 ) -> tuple[int, int, int]:
-    """How many cells of this edge a box takes."""
+    """Number of cells of this edge in a box."""
     return (
         int(min((high[0] - low[0]) / edge, 1e6)) + 1, int(min((high[1] - low[1]) / edge, 1e6)) + 1,
         int(min((high[2] - low[2]) / edge, 1e6)) + 1,

@@ -30,7 +30,7 @@ KB = 0.00831446261815324  # kJ/mol/K
 
 @dataclass(frozen=True)
 class Settings:
-    """What dynamics and Monte Carlo take."""
+    """Settings of dynamics and Monte Carlo."""
 
     temperature: float  # K
     dt: float  # ps

@@ -170,7 +170,7 @@ def _chosen(word: str, value: str, atoms: Atoms) -> BoolArray:
 
 
 def _first_of_two(name: str, atoms: Atoms) -> BoolArray:
-    """What CNS calls HB1 is HB3 where a carbon has two hydrogens: files have HB2 and HB3, and no HB1."""
+    """The atom that CNS calls HB1: HB3 where a carbon has two hydrogens: files have HB2 and HB3, and no HB1."""
     stem = name[:-1]
     if not (name.endswith("1") and stem.startswith("H") and len(stem) > 1):
         return np.zeros(len(atoms), bool)

@@ -142,7 +142,7 @@ def dcd(frames: FloatArray, interval: float) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What minimising, annealing, sampling or pulling went through; the last configuration is the result."""
+    """The configurations and energies of a minimisation, annealing, sampling or pulling; the last is the result."""
 
     molecule: Molecule
     frames: FloatArray  # (frames, nq)

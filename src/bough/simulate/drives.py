@@ -194,7 +194,7 @@ class Wrenches:
 
 
 def by_rows(dynamics: Dynamics, function: str, *inputs: Any, **options: Any) -> Array:
-    """What a function gives, with NaN in rows that have lost their state: where methods raise, on the CPU, too."""
+    """Compute a function of `dynamics`; rows that have lost their state give NaN and raise nothing."""
     if dynamics.device.is_gpu:
         return getattr(dynamics, function)(*inputs, **options)
     return dynamics.with_status(function, *inputs, **options)[0]
