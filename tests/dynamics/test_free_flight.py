@@ -94,17 +94,23 @@ def test_a_spherical_joint_keeps_angular_momentum_about_its_pivot():
     np.testing.assert_allclose(energy, energy[0], rtol=1e-9)
 
 
-def test_a_locked_quadruped_in_a_backflip_stays_on_its_parabola():
+@pytest.mark.parametrize(
+    ("integrator", "late", "most"),
+    [("semi_implicit_euler", 2e-3, 1e-12), ("lie_midpoint", 0.0, 1e-3), ("runge_kutta_4", 0.0, 1e-6)],
+)
+def test_a_locked_quadruped_in_a_backflip_stays_on_its_parabola(integrator, late, most):
+    """That of semi-implicit Euler falls by g t (t + h) / 2: a step moves with the velocity at its end."""
     model = zoo.quadruped()
     welded = model.welded_at(model.neutral, [name for name in model.joint_names if name != model.joint_names[0]])
     v = np.array([1.5, 0, 3.0, 0, -10.0, 0])
-    found = rollout(welded, welded.neutral, v, duration=0.6, dt=2e-3, every=10)
+    found = rollout(welded, welded.neutral, v, duration=0.6, dt=2e-3, every=10, integrator=integrator)
     centre = bough.Dynamics(welded).center_of_mass(found.q)
     speed = bough.Dynamics(welded).center_of_mass_velocity(welded.neutral, v)
     t = found.time[:, None]
-    path = centre[0] + t * speed + 0.5 * t * (t + 2e-3) * np.array([0, 0, -9.81])
-    assert np.abs(centre - path).max() < 1e-3
-    np.testing.assert_allclose(found.momentum()[-1, :2], found.momentum()[0, :2], atol=1e-9)
+    path = centre[0] + t * speed + 0.5 * t * (t + late) * np.array([0, 0, -9.81])
+    assert np.abs(centre - path).max() < most
+    atol = 1e-9 if integrator == "semi_implicit_euler" else most
+    np.testing.assert_allclose(found.momentum()[-1, :2], found.momentum()[0, :2], rtol=0, atol=10 * atol)
 
 
 def test_free_joints_leave_less_error_than_a_plain_step():
