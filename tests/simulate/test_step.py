@@ -117,6 +117,30 @@ def test_energy_never_grows_from_contact():
     assert (energy[1] - energy[0]).max() < 1e-9
 
 
+def test_a_start_deep_in_the_ground_gains_no_energy():
+    """Stops cut moves out of the ground short, and legs fold on the way: energy does not rise in proportion."""
+    model = hopper()
+    rng, N = np.random.default_rng(0), 24
+    q, v = model.random_configuration(rng, N), rng.normal(size=(N, model.nv))
+    q[:, :3] = rng.normal(size=(N, 3)) * [0, 0, 0.1] + [0, 0, 0.25]
+    q[:, 7:] = rng.uniform(-0.2, 0.9, (N, 4))
+    points = ["left_foot", "right_foot", ContactPoint("trunk", (0, 0, 0.1)), ContactPoint("trunk", (0, 0, -0.05))]
+    runs = Ensemble(model, q, v, dt=2e-3, contacts=Contacts(points))
+    dynamics = bough.Dynamics(model, general=True)
+
+    def energy():
+        stretch = model.difference(np.tile(model.rest_configuration, (N, 1)), runs.q)
+        springs = 0.5 * (model.stiffness * stretch**2).sum(axis=1)
+        return dynamics.kinetic_energy(runs.q, runs.v) + dynamics.potential_energy(runs.q) + springs
+
+    before = energy()
+    for _ in range(60):
+        runs.step()
+        after = energy()
+        assert (after - before).max() < 0.05
+        before = after
+
+
 def in_axes_of_the_start(q, q_after, v):
     """Velocities of a floating base (batch, nv) after a step, in its axes before."""
     turn = [Rotation.from_quat(x[:, 3:7]) for x in (q, q_after)]

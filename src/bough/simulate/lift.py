@@ -30,6 +30,8 @@ from bough.simulate.stops import Stops
 from bough.sparsity.ltdl import ltdl
 from bough.types import Rows, Scalar, Workspace
 
+SHARES = 6  # of a move that are tried
+
 
 @kernel
 def lift(
@@ -75,13 +77,23 @@ def lift(
 def move_within(
     m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, spent: Scalar, q_after: Rows, w: Workspace
 ) -> None:
-    """q_after = q moved by w.move, or by the share of it that needs at most the energy `spent`."""
-    one, before = m.one[0], stored_energy(m, j, c, q, w)
-    for i in range(len(m.parent)):
-        integrate_joint(m, i, q, w.move, one, q_after)
-    stay_within_stops(m, j, q, q_after)
-    rise = stored_energy(m, j, c, q_after, w) - before
-    share = spent / (spent + positive(rise - spent) + tiny(one) * tiny(one))
+    """q_after = q moved by w.move, or by the share of it that needs at most the energy `spent`.
+
+    The first share is enough where energy rises faster than in proportion to it; else further ones take twice what
+    still is too much.
+    """
+    one, before, share = m.one[0], stored_energy(m, j, c, q, w), m.one[0]
+    for n in range(SHARES):
+        move_by(m, j, q, share, q_after, w)
+        over = positive(stored_energy(m, j, c, q_after, w) - before - spent)
+        if n > 0:
+            over = over + over
+        share = share * (spent / (spent + over + tiny(one) * tiny(one)))
+    move_by(m, j, q, share, q_after, w)
+
+
+@kernel
+def move_by(m: Mechanism, j: JointLaws, q: Rows, share: Scalar, q_after: Rows, w: Workspace) -> None:
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, w.move, share, q_after)
     stay_within_stops(m, j, q, q_after)
