@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.control.references import Reference
 from bough.errors import ShapeError
+from bough.model.parameters import matrix
 from bough.spatial import rotation_vector
 from bough.types import FloatArray
 
@@ -99,9 +100,7 @@ class PosePath:
         i, times = self.path.segment(t), self.path.times
         h = float(times[i + 1] - times[i])
         s = min(max((t - float(times[i])) / h, 0.0), 1.0)
-        placement = np.eye(4)
-        placement[:3, :3] = self._spins[i](s * s * (3 - 2 * s)) @ self.placements[i, :3, :3]
-        placement[:3, 3] = p
+        placement = matrix(self._spins[i](s * s * (3 - 2 * s)) @ self.placements[i, :3, :3], p)
         turn = self._turns[i]
         rates = np.concatenate([v, 6 * s * (1 - s) / h * turn]), np.concatenate([a, (6 - 12 * s) / h**2 * turn])
         if times[0] < t < times[-1]:

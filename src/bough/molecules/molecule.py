@@ -20,7 +20,7 @@ from bough.dynamics.generalized_forces import generalized_forces_of
 from bough.dynamics.placements import positions_of
 from bough.errors import ModelError, NonFiniteError, ShapeError
 from bough.model import WORLD, Builder, Model
-from bough.model.parameters import TO_USER
+from bough.model.parameters import TO_USER, inverse, matrix
 from bough.molecules.annealing import anneal
 from bough.molecules.atoms import Atoms, bonded_atoms, dihedral_angles, superposition
 from bough.molecules.dihedrals import Dihedral, Dihedrals, check_angle, named_dihedrals, reference_quads
@@ -106,12 +106,9 @@ class Molecule:
         """(bodies, 4, 4) at q, as the kernels number bodies."""
         frames = self.model.frames
         T = self.dynamics.placements(q)
-        own = np.zeros((len(T), 4, 4))
-        own[:, 3, 3] = 1.0
-        own[:, :3, :3], own[:, :3, 3] = frames.R, frames.p
         found = np.tile(np.eye(4), (len(self.model.mechanism.parent), 1, 1))
         moving = frames.body >= 0
-        found[frames.body[moving]] = T[moving] @ np.linalg.inv(own[moving])
+        found[frames.body[moving]] = T[moving] @ inverse(matrix(frames.R, frames.p)[moving])
         return found
 
     @property

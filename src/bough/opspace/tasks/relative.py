@@ -12,6 +12,7 @@ from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import OptionError, TaskError
 from bough.model import Model
+from bough.model.parameters import inverse
 from bough.opspace.sweeps.errors import FRAME, FRAME_AXES, FREE_Z, WORLD_AXES
 from bough.opspace.sweeps.wrenches import ALIGNED, FIXED, FOLLOWING, FOLLOWING_ALIGNED, LOCAL
 from bough.opspace.tasks.task import (
@@ -28,7 +29,6 @@ from bough.opspace.tasks.task import (
     checked_reference,
     component_names,
     frame_error,
-    inverse,
     moved,
     placed,
     placement_of,

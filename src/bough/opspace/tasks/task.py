@@ -13,6 +13,7 @@ import numpy.typing as npt
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError, unknown_option
 from bough.model import WORLD, Model
+from bough.model.parameters import matrix
 from bough.opspace.sweeps.errors import WORLD_AXES
 from bough.spatial import rotation_vector
 from bough.types import FloatArray, Reference
@@ -34,18 +35,11 @@ def moved(placement: FloatArray, point: Sequence[float]) -> FloatArray:
     return out
 
 
-def inverse(placement: FloatArray) -> FloatArray:
-    """The inverse of a homogeneous matrix (4, 4)."""
-    R, out = placement[:3, :3], np.eye(4)
-    out[:3, :3], out[:3, 3] = R.T, -R.T @ placement[:3, 3]
-    return out
-
-
 def frame_error(task: str, here: FloatArray, target: npt.ArrayLike, axes: FloatArray | None) -> FloatArray:
     """[linear, angular] from `here` to a target placement (4, 4) or point (3,), turned by `axes` (3, 3) if given."""
     goal = np.asarray(target, float)
     if goal.shape == (3,):
-        goal = np.block([[here[:3, :3], goal[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+        goal = matrix(here[:3, :3], goal)
     if goal.shape != (4, 4):
         raise TaskError(f"task {task!r}: a target is a point (3,) or a matrix (4, 4), got {goal.shape}")
     gap, turn = goal[:3, 3] - here[:3, 3], rotation_vector(goal[:3, :3] @ here[:3, :3].T)

@@ -12,6 +12,7 @@ import numpy as np
 
 from bough.dynamics import Dynamics
 from bough.model.bodies import Mesh
+from bough.model.parameters import inverse, matrix
 from bough.types import FloatArray
 from bough.view.bounds import View, away, bounds, fine
 from bough.view.picture import corner_normals
@@ -81,9 +82,8 @@ class Stage:
         """Frames of the bodies that joints move, these bodies, and the inverse placements."""
         model = self.scene.model
         numbers = model.body_frames
-        own = np.tile(np.eye(4), (len(numbers), 1, 1))
-        own[:, :3, :3], own[:, :3, 3] = model.frames.R[numbers], model.frames.p[numbers]
-        return numbers, np.asarray(model.frames.body)[numbers], np.linalg.inv(own), Dynamics(model, general=True)
+        back = inverse(matrix(model.frames.R[numbers], model.frames.p[numbers]))
+        return numbers, np.asarray(model.frames.body)[numbers], back, Dynamics(model, general=True)
 
     def on_drag(self, act: Callable[[str, int, FloatArray, FloatArray], None]) -> None:
         """Call `act(phase, body, start, end)`, both points in the world, while a body is dragged with ctrl."""
