@@ -123,11 +123,12 @@ class ConstrainedStepper:
         self._ways = self._straight(setting)
         self._bound: dict[int, CompiledFunction] = {}
         self.residual = np.zeros(1)
-        # impulses of contacts (batch, contacts, 3), along which axes, within which time
-        self._pushed: tuple[FloatArray, FloatArray, float]
-        self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
-        # impulses that start the next step's iterations, and where contacts slipped
-        self._last, self._slid = np.zeros((0, self.kernels.seen)), np.ones(0, bool)
+        # of the last step: impulses of contacts (batch, contacts, 3) along normals and tangents, these axes, either for
+        # all or (batch, contacts, 3, 3), and its length
+        self.contact_impulses, self._dt = np.zeros((1, self.count, 3)), 1.0
+        self.axes: FloatArray = np.zeros((self.count, 3, 3))
+        # (batch, impulses) of joints with friction, three of each contact, of stops; and where contacts slipped
+        self.impulses, self._slid = np.zeros((0, self.kernels.seen)), np.ones(0, bool)
         self._smooth = SmoothStep(dynamics, self.loops, integrator, off, servo) if smooth else None
 
     def _straight(self, setting: Setting) -> set[int]:
@@ -160,22 +161,22 @@ class ConstrainedStepper:
         Q, V, T = (np.atleast_2d(x) for x in (q, v, tau if tau.shape == v.shape else np.broadcast_to(tau, v.shape)))
         mu = np.empty((len(Q), self.count))
         mu[...] = self.friction if friction is None else friction[:, None]
-        if len(self._last) != len(Q):
-            self._last, self._slid = np.zeros((len(Q), self.kernels.seen)), np.ones(len(Q), bool)
+        if len(self.impulses) != len(Q):
+            self.impulses, self._slid = np.zeros((len(Q), self.kernels.seen)), np.ones(len(Q), bool)
         drawn = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in servo)
         ground = planes if planes or self.space.is_flat else self.space.planes_at(Q)
         led = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in lead[:1])
-        now = Situation(Q, V, np.ascontiguousarray(T), mu, self._last, drawn, ground, given, led)
-        q_after, v_after, self._last, report = self._solved(now, dt)
+        now = Situation(Q, V, np.ascontiguousarray(T), mu, self.impulses, drawn, ground, given, led)
+        q_after, v_after, self.impulses, report = self._solved(now, dt)
         if lead:
             q_after[:, self.coordinates] = np.atleast_2d(lead[1])[:, self.coordinates]
         self._lift(q_after, report, now)
         if self.loops:
             q_after = self.loops.onto(q_after, 1)
         self.residual, self._slid = report[:, CHANGE], report[:, SLIPS] > 0.0
-        axes = ground[0].reshape(len(Q), self.count, 3, 3) if ground else self.space.axes
-        of_contacts = self._last[:, len(self.kernels.joints) : self.kernels.width].reshape(len(Q), self.count, 3)
-        self._pushed = of_contacts, axes, dt
+        self.axes = ground[0].reshape(len(Q), self.count, 3, 3) if ground else self.space.axes
+        of_contacts = self.impulses[:, len(self.kernels.joints) : self.kernels.width]
+        self.contact_impulses, self._dt = of_contacts.reshape(len(Q), self.count, 3), dt
         acts: Any = self.impulses.any(axis=1, keepdims=True) if self._smooth else True
         if self._smooth and not acts.all():
             moved = self._smooth(Q, V, dt, (now.tau, *drawn))
@@ -303,33 +304,18 @@ class ConstrainedStepper:
 
     # The last step
 
-    @property
-    def impulses(self) -> FloatArray:
-        """(batch, impulses) of the last step: of joints with friction, three of each contact, of stops."""
-        return self._last
-
-    @property
-    def contact_impulses(self) -> FloatArray:
-        """(batch, contacts, 3) of the last step: along normals and tangents."""
-        return self._pushed[0]
-
-    @property
-    def axes(self) -> FloatArray:
-        """Normals and tangents of the last step, (contacts, 3, 3) or (batch, contacts, 3, 3)."""
-        return self._pushed[1]
-
     def forget(self, rows: Any = None) -> None:
         """Forget the impulses of the last step, of these rows or of all."""
         if rows is None:
-            self._last, self._slid = self._last[:0], self._slid[:0]
-        elif len(self._last):
-            self._last[rows], self._slid[rows] = 0.0, True
+            self.impulses, self._slid = self.impulses[:0], self._slid[:0]
+        elif len(self.impulses):
+            self.impulses[rows], self._slid[rows] = 0.0, True
 
     @property
     def force(self) -> FloatArray:
         """Mean forces on the points in the last step (batch, contacts, 3), in newtons, world axes."""
-        push, axes, dt = self._pushed
-        return np.asarray(np.einsum("bci,cij->bcj" if axes.ndim == 3 else "bci,bcij->bcj", push, axes) / dt)
+        how = "bci,cij->bcj" if self.axes.ndim == 3 else "bci,bcij->bcj"
+        return np.asarray(np.einsum(how, self.contact_impulses, self.axes) / self._dt)
 
     def report(self, alive: npt.NDArray[np.bool_]) -> dict[str, FloatArray]:
         """Of the last step: "contact_force" (..., contacts, 3), mean forces on the points in newtons, world axes, and
