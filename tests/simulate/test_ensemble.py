@@ -157,6 +157,7 @@ def test_stops_hold_as_in_a_rollout(integrator):
         ({"dt": 0.1, "integrator": "euler"}, "no integrator 'euler'"),
         ({"dt": 0.1, "servo": (np.ones(2), 1.0)}, "kp must be"),
         ({"dt": 0.1, "servo": (-1.0, 1.0)}, "must not be negative"),
+        ({"dt": 0.1, "servo": (1.0,)}, "pair of gains"),
         ({"dt": 0.1, "inertia": 3.0}, "not among the inputs"),
         ({"dt": 0.1, "inputs": ("mass",)}, "no quantity is called"),
     ],

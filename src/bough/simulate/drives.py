@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
-from bough.compile.run.libraries import asarray, full
+from bough.compile.run.libraries import asarray, full, on_host
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import NonFiniteError, ShapeError, short
 from bough.joints import JOINTS, PRIMITIVES
@@ -22,10 +22,17 @@ Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
 Path: TypeAlias = Callable[[float], Any]  # a position, or (position, velocity), at a time
 
 
-def servo_gains(model: Model, name: str, value: Any, batch: int | None) -> FloatArray:
-    """Gains of servos: a number for all revolute and prismatic joints, or an array (nv,) or (batch, nv)."""
+def servo_gains(model: Model, servo: Any, batch: int | None) -> list[FloatArray]:
+    """kp and kd of servos."""
+    if not (isinstance(servo, tuple | list) and len(servo) == 2):
+        raise ShapeError(f"servo is a pair of gains (kp, kd), got {servo!r}")
+    return [_gains(model, name, x, batch) for name, x in zip(("kp", "kd"), servo, strict=True)]
+
+
+def _gains(model: Model, name: str, value: Any, batch: int | None) -> FloatArray:
+    """A number for all revolute and prismatic joints, or an array (nv,) or (batch, nv)."""
     nv = model.nv
-    gains = np.asarray(value, float)
+    gains = np.asarray(on_host(value), float)
     if gains.shape not in ((), (nv,), (batch, nv)):
         raise ShapeError(f"{name} must be a number, (nv,) or (batch, nv), got {gains.shape}")
     if not (gains >= 0.0).all():
@@ -123,10 +130,7 @@ class Servos:
     """The inputs target, kp and kd of a step: a target that stays, or a function of (t, q, v)."""
 
     def __init__(self, model: Model, servo: Any, target: Target | None, q: FloatArray, strict: bool) -> None:
-        if not (isinstance(servo, tuple | list) and len(servo) == 2):
-            raise ShapeError(f"servo is a pair of gains (kp, kd), got {servo!r}")
-        batch = len(q) if q.ndim == 2 else None
-        self.gains = [servo_gains(model, name, x, batch) for name, x in zip(("kp", "kd"), servo, strict=True)]
+        self.gains = servo_gains(model, servo, len(q) if q.ndim == 2 else None)
         goal: Any = target
         if target is None:
             goal = np.zeros((*q.shape[:-1], model.nv))

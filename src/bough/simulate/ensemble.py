@@ -462,8 +462,7 @@ class Ensemble:
             found["target"] = self._full((rows, nv), 0.0)
             q, v = (x.tolist() for x in self.model.scalar_joints)
             found["target"][:, v] = self.q[:, q]
-            for name, value in zip(("kp", "kd"), servo, strict=True):
-                found[name] = self._like(servo_gains(self.model, name, on_host(value), rows))
+            found["kp"], found["kd"] = (self._like(x) for x in servo_gains(self.model, servo, rows))
         found["dt"] = self._full((1,), self.dt)
         return found
 
