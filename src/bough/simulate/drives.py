@@ -26,10 +26,10 @@ def servo_gains(model: Model, servo: Any, batch: int | None) -> list[FloatArray]
     """kp and kd of servos."""
     if not (isinstance(servo, tuple | list) and len(servo) == 2):
         raise ShapeError(f"servo is a pair of gains (kp, kd), got {servo!r}")
-    return [_gains(model, name, x, batch) for name, x in zip(("kp", "kd"), servo, strict=True)]
+    return [joint_gains(model, name, x, batch) for name, x in zip(("kp", "kd"), servo, strict=True)]
 
 
-def _gains(model: Model, name: str, value: Any, batch: int | None) -> FloatArray:
+def joint_gains(model: Model, name: str, value: Any, batch: int | None) -> FloatArray:
     """A number for all revolute and prismatic joints, or an array (nv,) or (batch, nv)."""
     nv = model.nv
     gains = np.asarray(on_host(value), float)

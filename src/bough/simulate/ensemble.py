@@ -22,7 +22,7 @@ from bough.model import Model
 from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, check_closed, has_rows
 from bough.simulate.contact_step import CHANGE, SLIPS
 from bough.simulate.contacts import Contacts, ContactSpace, HeightField, Plane
-from bough.simulate.drives import Wrenches, by_rows, numbers, servo_gains
+from bough.simulate.drives import Wrenches, by_rows, joint_gains, numbers, servo_gains
 from bough.simulate.integration import step_function
 from bough.simulate.step_kernels import SWEEPS
 from bough.types import FloatArray
@@ -289,7 +289,7 @@ class Ensemble:
             return value
         x = np.asarray(value, float)
         if name in ("kp", "kd"):
-            return servo_gains(self.model, name, x, len(x) if x.ndim == 2 else None)
+            return joint_gains(self.model, name, x, len(x) if x.ndim == 2 else None)
         own = self._quantities.own[name].shape if name in self._quantities.inputs else x.shape[1:]
         if x.shape[x.ndim - len(own) :] != own:
             raise ShapeError(f"{name} must have shape {own}, or one for each row, got {x.shape}")
