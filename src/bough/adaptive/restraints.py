@@ -154,7 +154,7 @@ class Restraints:
         bodies, points, places = (np.stack(pair, axis=1) for pair in ends)
         made = Ties(
             np.ascontiguousarray(bodies), points.reshape(-1, 3), np.ascontiguousarray(places), self.stiffness,
-            self.length, self._drift, self._passed, np.zeros((size, 12)), int(len(rows) == len(loads.force)),
+            self.length, self._drift, self._passed, np.zeros((size, 12)),
         )  # fmt: skip
         self._ties[hybrid is None] = key, made
         return made

@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.adaptive.cost import LEAST, LEAST_CLUSTERS, ReselectionInterval
 from bough.adaptive.engines.contracted import ContractedLinkage
-from bough.adaptive.engines.rest import POWER_CHANGED, StepControl
+from bough.adaptive.engines.rest import StepControl
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.tree.bounded_pass import DONE, MET, ROOT, WAITING
 from bough.adaptive.tree.contract import Loads
@@ -58,7 +58,6 @@ class Region:
 LEAST_SHARE = 1e-6  # of eps: what clusters would do is hidden by rounding then
 CANCELLED = 4.0  # times rounding of accelerations on the tree, as a share of the power: less is no difference
 LITTLE = 0.25  # of the loss allowed: more clusters may be inactive
-GROWTH, REST = 4.0, 1 / 16  # times the power for which a region was chosen: another one is, before its time
 
 
 class BoundedRegion(Region):
@@ -102,7 +101,7 @@ class BoundedRegion(Region):
         """
         self.solver.inputs.forces.flush()
         other = self.solver.changes.any_force
-        if not self.is_chosen or (other and not (keep and self.linkage.joints)) or self._has_changed:
+        if not self.is_chosen or (other and not (keep and self.linkage.joints)):
             if budget == NO_LIMIT or self.interval.pays(self.solver.selector.joints):
                 return self._choose(budget)
             self.known, self.interval.open = False, 0
@@ -110,13 +109,6 @@ class BoundedRegion(Region):
         if other:
             self.linkage.reload(self.solver.inputs.forces.loads())
         return True
-
-    @property
-    def _has_changed(self) -> bool:
-        """Whether power has left the range for which the region was chosen; checked after 1, 2, 4 ... steps."""
-        if self.age == 0 or self.age & (self.age - 1) or self.linkage.joints == 0:
-            return False
-        return not REST * self.power <= self.linkage.engine.power() <= GROWTH * self.power
 
     def _choose(self, budget: int) -> bool:
         """Open clusters until the error is met; by energy, until no more of the descent rate is lost than allowed."""
@@ -250,10 +242,7 @@ class BoundedRegion(Region):
         return self.linkage.engine.power() if self.known else math.nan
 
     def march(self, control: StepControl, ties: Any) -> float:
-        """Take steps until forces outgrow the region, if they are checked; returns the energy of springs."""
-        if control.checks[0]:
-            control.age[0], control.least_power[0] = self.age, REST * self.power
-            control.most_power[0] = GROWTH * self.power if self.power > 0.0 else math.inf
+        """Take steps; returns the energy of springs."""
         steps = int(control.steps[0])
         energy = self.linkage.march(control, ties, self.solver.closing_rate)
         done = steps - int(control.steps[0])
@@ -262,8 +251,6 @@ class BoundedRegion(Region):
         self.age += done
         self.moved, self.placed = True, False
         self.linkage.tree.state.stamp[self.open] = max(self.solver.clock.step[0], 1.0)
-        if control.code[0] == POWER_CHANGED:
-            self.age = self.interval.every
         return energy
 
     def forget(self) -> None:

@@ -27,27 +27,22 @@ from bough.adaptive.engines.sweeps import (
     turn_of,
 )
 from bough.adaptive.potentials import spring_all
-from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Clusters, Loads, load_body, load_clusters
 from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
 from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism, move_joint
 from bough.spatial import (
     add3,
-    add6,
     articulated,
-    cross,
     dot3,
     get3,
     get6,
     get9,
     get10,
-    join,
     put3,
     put6,
     put21,
     rotate,
-    rotate_back,
     scale3,
     scale6,
     sub3,
@@ -57,7 +52,7 @@ from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
 MAX_PARTS, CALM = 1000, 64
 BRAKED = -0.9  # of the power at the beginning of a step, beyond which it goes uphill
 STILL = 1e-10  # of the largest turn: less than that is rounding
-FINE, TOO_FAR, NOT_FINITE, POWER_CHANGED = range(4)  # how a march ended
+FINE, TOO_FAR, NOT_FINITE = range(3)  # how a march ended
 
 
 class Ties(NamedTuple):
@@ -71,7 +66,6 @@ class Ties(NamedTuple):
     drift: FloatArray  # (k, 3) how far the second ends on the ground move for each unit of pseudo-time
     passed: FloatArray  # (1,) pseudo-time for which they have
     pose: FloatArray  # (N, 12) scratch: bodies in the world
-    alone: int  # 1 where no other forces have a place among the loads
 
 
 class Undo(NamedTuple):
@@ -107,9 +101,6 @@ class StepControl(NamedTuple):
     most: IntArray  # parts of a step
     checks: IntArray  # 1 where parts that go uphill are taken back
     known: IntArray  # 1 where the accelerations at the beginning are known
-    age: IntArray  # steps taken before with the same joints
-    most_power: FloatArray  # power beyond which, or below which, other joints should move: seen after 1, 2, 4 ... steps
-    least_power: FloatArray
     steps: IntArray  # left
     parts: FloatArray  # of each step
     calm: IntArray  # parts that were not braked
@@ -119,13 +110,12 @@ class StepControl(NamedTuple):
     def begin(self, h: float, turn: float, most: int, steps: int, parts: float, calm: int) -> None:
         """So many steps, in so many parts each or more; they are checked, and nothing is known."""
         self.h[0], self.turn[0], self.most[0], self.steps[0], self.parts[0] = h, turn, most, steps, parts
-        self.calm[0], self.checks[0], self.known[0], self.age[0], self.cuts[0], self.code[0] = calm, 1, 0, 0, 0, FINE
-        self.most_power[0], self.least_power[0] = np.inf, 0.0
+        self.calm[0], self.checks[0], self.known[0], self.cuts[0], self.code[0] = calm, 1, 0, 0, FINE
 
 
 def make_control() -> StepControl:
     """Space for one."""
-    types = (float, float, int, int, int, int, float, float, int, float, int, int, int)
+    types = (float, float, int, int, int, int, float, int, int, int)
     return StepControl._make(np.zeros(1, kind) for kind in types)
 
 
@@ -228,13 +218,10 @@ def rest_solve(s: RestLinkage, h: Scalar) -> Scalar:
         accelerations_from_rest(s, np.sqrt(h), s.share[0])
         return energy
     if len(s.t) > 0:
-        if s.t.alone == 1:
-            _load_bodies(s)
-        else:
-            if len(s.clusters.carrier) > 0:
-                load_clusters(s.given, s.clusters, s.loads)
-            for k in range(len(s.loads.body)):
-                load_body(w.force, s.loads, k, get9(s.t.pose, s.loads.body[k]))
+        if len(s.clusters.carrier) > 0:
+            load_clusters(s.given, s.clusters, s.loads)
+        for k in range(len(s.loads.body)):
+            load_body(w.force, s.loads, k, get9(s.t.pose, s.loads.body[k]))
         for i in range(len(m.parent)):
             if w.needs[i] == 0:
                 move_joint(m, q, i, w.X)
@@ -249,21 +236,6 @@ def rest_solve(s: RestLinkage, h: Scalar) -> Scalar:
     inward(m, s.tau, w, s.lp)
     outward_accelerations(m, w.force, s.s.qdd, w, s.lp)
     return energy
-
-
-@inlined
-@kernel
-def _load_bodies(s: RestLinkage) -> None:
-    """The springs' forces straight to the bodies that bear them, in their frames."""
-    t, force = s.t, s.w.force
-    for k in range(len(s.loads.body)):
-        put6(force, s.loads.body[k], ZERO6)
-    for j in range(len(t.stiffness)):
-        for side in range(2):
-            i = t.body[j, side]
-            if i >= 0:
-                f = rotate_back(get9(t.pose, i), get3(s.given.force, t.row[j, side]))
-                put6(force, i, add6(get6(force, i), join(cross(get3(t.point, 2 * j + side), f), f)))
 
 
 @loop_kernel
@@ -391,25 +363,16 @@ def _step(s: RestLinkage, c: StepControl) -> Scalar:
 
 @loop_kernel
 def rest_march(s: RestLinkage, c: StepControl) -> Scalar:
-    """Take steps, in c.parts parts each or more; returns the springs' energy last.
+    """Take steps, in c.parts parts each or more, until one fails; returns the springs' energy last.
 
-    It ends early where a step fails, and where power leaves its range. Where steps are checked, qdd holds the last
-    solution.
+    Where steps are checked, qdd holds the last solution.
     """
-    m, r, look, age, energy = s.m, s.r, 1, c.age[0], 0.0
+    energy = 0.0
     if c.known[0] == 0:
         energy = rest_solve(s, c.h[0])
-    while look <= age:
-        look = 2 * look
     while c.steps[0] > 0:
-        if age == look:
-            look, power = 2 * look, motion_product(m, s.s.qdd, s.s.qdd, s.w.X, r.a, r.b)
-            if power > c.most_power[0] or power < c.least_power[0]:
-                c.code[0] = POWER_CHANGED
-                return energy
         energy = _step(s, c)
         if c.code[0] != FINE:
             return energy
         c.steps[0] -= 1
-        age += 1
     return energy
