@@ -119,7 +119,7 @@ def test_a_format_to_come_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("bough.adaptive.checkpoint.VERSION", 99)
     write_checkpoint(tmp_path / "run.npz", {})
     monkeypatch.undo()
-    with pytest.raises(CheckpointError, match="has format 99, expected 6"):
+    with pytest.raises(CheckpointError, match="has format 99, expected 7"):
         read_checkpoint(tmp_path / "run.npz")
 
 

@@ -56,7 +56,7 @@ def test_the_log_determinant_and_its_gradient(peptide):
 
 
 def test_velocities_have_the_covariance_of_the_temperature(peptide):
-    from bough.adaptive.compiled import compiled
+    from bough.compile.run.direct import compiled
     from bough.molecules.fixman import sweep_work, thermal_velocities
 
     model, work = peptide.model, sweep_work(peptide.model)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.loops import Closing, LoopRows, loop_gaps, loop_work, make_loops
 from bough.adaptive.engines.sweeps import world_poses
+from bough.compile.run.direct import compiled
 from bough.errors import ModelError, unknown_option
 from bough.joints import BALL, TURN, Mechanism
 from bough.model import Model

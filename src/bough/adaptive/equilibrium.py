@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.closure import Closures
-from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.newton import (
     newton_factor,
     newton_forces,
@@ -38,6 +37,8 @@ from bough.adaptive.engines.rest import Ties
 from bough.adaptive.engines.sweeps import move_joints, world_poses
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.lbfgs import Energy, Result, minimize_energy
+from bough.compile.run.direct import compiled
+from bough.dynamics.laws import coordinate_limits
 from bough.errors import NumericalError, SettingError
 from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.types import FloatArray, IntArray
@@ -100,11 +101,8 @@ class Equilibrium:
         self.returned: float | None = None  # energy of all forces but potentials, by the load
         self.length = 1.0  # m, of the linkage
         # joints with a coordinate of their own, and its limits; one that is beyond starts there
-        single, limits = inputs.model.scalar_joints, inputs.model.limits
-        low, high = limits.lower[single.v], limits.upper[single.v]
-        some = np.isfinite(low) | np.isfinite(high)
-        self._limited, self._at = inputs.potentials.place[single.v][some], single.q[some]
-        self._range = low[some], high[some]
+        v, self._at, *self._range = coordinate_limits(inputs.model)
+        self._limited = inputs.potentials.place[v]
         self._clip()
         self.place()
         self.length = float(np.ptp(self.work.pose[:, 9:], axis=0).max(initial=0.0)) or 1.0

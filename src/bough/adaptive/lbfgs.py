@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.newton import newton_factor, newton_solve, newton_work
 from bough.adaptive.engines.sweeps import world_poses
+from bough.compile.run.direct import compiled
 from bough.errors import ModelError, NonFiniteError, SettingError, ShapeError
 from bough.model import Model
 from bough.types import FloatArray

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.compiled import compiled
 from bough.arguments import explained
 from bough.compile.kernel import loop_kernel
+from bough.compile.run.direct import compiled
 from bough.compile.scalar import sincos
 from bough.errors import (
     CheckpointError,

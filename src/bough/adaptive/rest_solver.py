@@ -14,7 +14,6 @@ import numpy as np
 from bough.adaptive.active.bounded import BoundedRegion
 from bough.adaptive.checkpoint import assembly_facts, measure_of
 from bough.adaptive.closure import Closure
-from bough.adaptive.compiled import compiled
 from bough.adaptive.cost import cost
 from bough.adaptive.engines.engine import Engine
 from bough.adaptive.engines.stops import NEAR
@@ -28,6 +27,7 @@ from bough.adaptive.tree.contract import Loads, no_forces
 from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_noise, noise_under_probe
 from bough.adaptive.tree.layout import RIGID, TOTAL
 from bough.adaptive.tree.passes import FAR, rigid_groups
+from bough.compile.run.direct import compiled
 from bough.errors import NumericalError, SettingError, unknown_option
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.closure import Closures
-from bough.adaptive.compiled import compiled
 from bough.adaptive.cost import CHUNK, LOOK_COST, WARM_COST
 from bough.adaptive.engines.rest import (
     BRAKED,
@@ -36,6 +35,7 @@ from bough.adaptive.stepper import Stepper
 from bough.adaptive.tree.bounded_pass import FULL_TIER, LINEAR_TIER, OPENED
 from bough.adaptive.tree.engine import NO_LIMIT
 from bough.adaptive.tree.passes import FAR
+from bough.compile.run.direct import compiled
 from bough.errors import ModelError, NumericalError, SettingError
 from bough.types import FloatArray
 

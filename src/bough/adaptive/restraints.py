@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.contracted import ContractedLinkage
 from bough.adaptive.engines.rest import Ties, tie_bodies
+from bough.compile.run.direct import compiled
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from bough.types import FloatArray, IntArray
 

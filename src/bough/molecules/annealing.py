@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled
 from bough.compile.kernel import loop_kernel
+from bough.compile.run.direct import compiled
 from bough.dynamics.coriolis import cross_force
 from bough.dynamics.external import Points
 from bough.dynamics.placements import place_points

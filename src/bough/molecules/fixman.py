@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled
 from bough.arguments import explained
 from bough.compile.kernel import loop_kernel
+from bough.compile.run.direct import compiled
 from bough.dynamics.kinematics import place_body
 from bough.errors import ModelError
 from bough.joints import Mechanism, freedom, joint_motion

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled
 from bough.arguments import explained
 from bough.compile.kernel import loop_kernel
+from bough.compile.run.direct import compiled
 from bough.errors import NonFiniteError, SettingError
 from bough.molecules.restraints import add_force
 from bough.spatial import dot3, get3, scale3, sub3

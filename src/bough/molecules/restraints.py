@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.compiled import compiled
 from bough.arguments import explained
 from bough.compile.kernel import loop_kernel
+from bough.compile.run.direct import compiled
 from bough.compile.scalar import atan
 from bough.errors import SettingError, ShapeError
 from bough.molecules.atoms import Atoms

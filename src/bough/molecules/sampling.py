@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.compiled import compiled
+from bough.compile.run.direct import compiled
 from bough.errors import SettingError, ShapeError
 from bough.molecules.energy import AtomEnergy, TorsionEnergy
 from bough.molecules.fixman import LogDeterminant, sweep_work, thermal_velocities

@@ -9,9 +9,9 @@ import naive
 from adaptive.linkages import random_linkage
 from bough import adaptive
 from bough.adaptive import QuasiStatics
-from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.newton import newton_factor, newton_solve
 from bough.adaptive.equilibrium import Equilibrium
+from bough.compile.run.direct import compiled
 
 TYPES = ("revolute", "prismatic", "helical", "cylindrical", "universal")
 

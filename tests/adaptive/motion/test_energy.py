@@ -49,7 +49,7 @@ def check(seed):
         lost = sim.energy_lost
     if free:
         assert np.abs(sim.momentum - before).max() <= 1e-10 * np.abs(before).max()
-    return sim.solver.region.closed
+    return sim.solver.region.locked
 
 
 def test_energy_in_random_runs():

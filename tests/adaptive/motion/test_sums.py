@@ -30,7 +30,7 @@ def test_energy_and_momentum_are_those_of_the_pieces(monkeypatch):
         assert stats.kinetic_energy == pytest.approx(whole[0], rel=1e-9)
         assert np.allclose(stats.momentum, whole[3:], rtol=0, atol=1e-10 * np.abs(whole[3:]).max())
     assert region.activated > 0
-    assert region.closed > 0
+    assert region.locked > 0
     assert sim.active < len(model.joints)
 
 
@@ -40,7 +40,7 @@ def test_momentum_of_a_free_linkage_is_that_of_the_integrator():
     before = sim.momentum
     sim.run(100, 1e-3)
     region, few = sim.solver.region, sim.active
-    assert region.closed > 0
+    assert region.locked > 0
     sim.error = adaptive.body_acceleration(1e-3)
     sim.run(100, 1e-3)
     assert region.activated > 0

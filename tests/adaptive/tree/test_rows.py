@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bough.adaptive.compiled import compiled
 from bough.adaptive.tree import blocks
 from bough.compile import vectors as rows
 from bough.compile.kernel import loop_kernel
+from bough.compile.run.direct import compiled
 
 BLOCKS, RECORD = 4, 60
 

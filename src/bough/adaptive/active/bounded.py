@@ -68,7 +68,6 @@ class BoundedRegion(Region):
     def __init__(self, solver: RestSolver, every: int | None) -> None:
         super().__init__(solver, every, LEAST)
         self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
-        self.power = math.nan  # and of those of the active joints
         self.root = math.nan  # square of all accelerations, as the tree has it
         self.moved = False  # whether the equations of the tree are behind
         self.placed = True  # whether its placements are not
@@ -147,7 +146,7 @@ class BoundedRegion(Region):
         self.linkage.contract(loads)
         self.linkage.solve(self.solver.closing_rate)
         self.open = self.linkage.active_nodes.copy()
-        self.age, self.known, self.power = 0, True, self.linkage.engine.power()
+        self.age, self.known = 0, True
         self.root = float(self.linkage.tree.queue.value[ROOT])
 
     def _inner(self, error: ErrorMeasure) -> ErrorMeasure | None:
@@ -168,7 +167,7 @@ class BoundedRegion(Region):
     def _lost(self, whole: FloatArray | None) -> float:
         """The square of what locking changes, in the mass metric: of a projection, what it takes from the whole."""
         if whole is None or math.isnan(self.full):
-            return self.full - self.power
+            return self.full - self.linkage.engine.power()
         other = whole - self.solver.inputs.shared.qdd
         return self.solver.engine.product(other, other)
 
@@ -272,7 +271,7 @@ class BoundedRegion(Region):
 
     def state(self) -> dict[str, Any]:
         """The region, for a checkpoint."""
-        state = super().state() | {"full": self.full, "power": self.power}
+        state = super().state() | {"full": self.full}
         if self._is_known:
             state["open"] = self.open
         return state
@@ -280,7 +279,7 @@ class BoundedRegion(Region):
     def restore(self, state: dict[str, Any]) -> None:
         """Take back what `state` returned."""
         super().restore(state)
-        self.full, self.power = state["full"], state["power"]
+        self.full = state["full"]
         if "open" not in state:
             return
         tree, age = self.solver.ready_tree(), self.age
@@ -288,4 +287,4 @@ class BoundedRegion(Region):
         self._contract_active(self.solver.inputs.forces.loads())
         tree.restart()
         self.linkage.solve(self.solver.closing_rate)
-        self.age, self.power = age, state["power"]
+        self.age = age

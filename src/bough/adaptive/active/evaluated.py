@@ -34,7 +34,6 @@ from bough.adaptive.active.choice import (
     run_evaluation,
 )
 from bough.adaptive.active.evaluation import Evaluation, MovingTree, joint_sums, make_evaluation
-from bough.adaptive.compiled import compiled
 from bough.adaptive.cost import BUILD_COST, EVALUATION_COST, EVERY, NO_LIMIT, most_open
 from bough.adaptive.engines.contracted import LoopForces
 from bough.adaptive.engines.engine import Engine
@@ -43,6 +42,7 @@ from bough.adaptive.tree.bounded_pass import DONE
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.passes import PLACE
+from bough.compile.run.direct import compiled
 from bough.errors import ModelError
 from bough.types import FloatArray, IntArray
 

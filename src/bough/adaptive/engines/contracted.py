@@ -11,7 +11,6 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.engine import Engine
 from bough.adaptive.engines.loops import Closing, LoopRows
 from bough.adaptive.engines.rest import StepControl, Ties
@@ -19,6 +18,7 @@ from bough.adaptive.engines.sweeps import JointLaws, JointState, laws_of
 from bough.adaptive.tree.bounded_pass import DONE
 from bough.adaptive.tree.contract import Clusters, Loads, cluster_loads, contract, load_clusters, make_clusters
 from bough.adaptive.tree.engine import TreeEngine
+from bough.compile.run.direct import compiled
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
 

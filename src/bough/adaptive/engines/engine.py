@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled, prepared
 from bough.adaptive.engines.loops import LoopRows, no_loops
 from bough.adaptive.engines.rest import (
     RestLinkage,
@@ -45,6 +44,7 @@ from bough.adaptive.engines.sweeps import (
 )
 from bough.adaptive.potentials import Springs
 from bough.adaptive.tree.contract import Loads, no_forces
+from bough.compile.run.direct import compiled, prepared
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
 

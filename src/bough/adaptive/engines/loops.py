@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled
 from bough.adaptive.tree.contract import Clusters, Loads
 from bough.adaptive.tree.layout import IDENTITY, ZERO3, compose, get_pose, primitive_pose, put_pose
 from bough.compile.kernel import kernel, loop_kernel
+from bough.compile.run.direct import compiled
 from bough.compile.scalar import atan
 from bough.joints import Mechanism, along, force_to_parent
 from bough.spatial import (

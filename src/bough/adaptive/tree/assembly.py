@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.compiled import compiled
 from bough.compile.kernel import kernel, loop_kernel
+from bough.compile.run.direct import compiled
 from bough.errors import ModelError, SettingError, ShapeError
 from bough.joints import FREE, PLACED, Mechanism
 from bough.model import Model

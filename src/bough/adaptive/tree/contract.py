@@ -1,7 +1,7 @@
 """The contracted tree: inactive clusters are rigid bodies, and the active joints connect them to an ordinary tree.
 
-A rigid cluster of the contracted tree has the bodies of all inactive clusters with the same near body. The joint of
-that body is active, or it is the ground. So there are as many of them beside the ground as there are active joints.
+A rigid cluster of it has the bodies of all inactive clusters with the same near body: the ground, or a body whose joint
+is active. So there are as many of them beside the ground as there are active joints.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.compiled import compiled, prepared
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.potentials import Springs
 from bough.adaptive.tree.assembly import body_name, is_floating_base, make_metric
@@ -57,6 +56,7 @@ from bough.adaptive.tree.passes import (
     Order,
     command,
 )
+from bough.compile.run.direct import compiled, prepared
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.model import Model

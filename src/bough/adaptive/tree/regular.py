@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from bough.adaptive.compiled import compiled
 from bough.adaptive.tree.assembly import absorbed, is_flat
 from bough.adaptive.tree.layout import primitive_pose, put_pose
 from bough.compile.kernel import loop_kernel
+from bough.compile.run.direct import compiled
 from bough.joints import Mechanism, move_joint
 from bough.model import Model
 from bough.spatial import rigid_in

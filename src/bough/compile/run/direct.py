@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -14,6 +15,7 @@ from bough.compile.identity import identity
 from bough.compile.lower.values import ENTRY, Kind, Numbers, Several, description
 from bough.compile.run import cache, native
 from bough.compile.run.native import compiling
+from bough.compile.settings import interpreted
 
 # Machine code of kernels: translated to LLVM as they are written, optimised when all of them are together.
 
@@ -63,6 +65,16 @@ class Call:
 def call(kernel: Callable[..., Any], *arguments: Any) -> float:
     """Run a kernel once; see `Call`."""
     return Call(kernel, *arguments)()
+
+
+def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel, compiled on its first call; plain Python when BOUGH_INTERPRET is set."""
+    return kernel if interpreted() else partial(call, kernel)
+
+
+def prepared(kernel: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+    """`Call` of the kernel, compiled or not."""
+    return partial(kernel, *arguments) if interpreted() else Call(kernel, *arguments)
 
 
 def _unpack(xs: tuple[Any, ...], words: list[bytes]) -> tuple[int, ...]:
