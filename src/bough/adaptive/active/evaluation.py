@@ -42,6 +42,7 @@ from bough.adaptive.tree.rigid import (
     COLUMNS1,
     COLUMNS2,
     ZERO10,
+    Columns,
     bias_of,
     cluster_force,
     cluster_inertia,
@@ -84,13 +85,7 @@ class Evaluation(NamedTuple):
     velocity: Rows  # (P, 6) of these, spatial, in their frames; for `lost`, their accelerations
     momentum: Rows  # (P, 6) theirs
     Q: Rows  # (6,) torques of one joint
-    beta: Rows  # scratch for columns; see `rigid.Columns`
-    gamma: Rows
-    rate: Rows
-    beta_r: Rows
-    gamma_r: Rows
-    s: Rows
-    y: Rows
+    columns: Columns  # scratch
     stack: Rows  # (depth + 3,)
     force: Rows  # (depth + 3, 12)
     motion: Rows  # (depth + 3, 6)
@@ -104,7 +99,7 @@ def make_evaluation(nodes: int, depth: int, cluster: IntArray) -> Evaluation:
     active = np.zeros((2, nodes), np.int8)
     clusters = np.zeros((0, 6)), np.zeros((0, 6))
     rest = np.zeros(1), np.zeros((0, 2))
-    return Evaluation._make([*active, cluster, *clusters, np.zeros(6), *make_columns(), *stack, *rest])
+    return Evaluation._make([*active, cluster, *clusters, np.zeros(6), make_columns(), *stack, *rest])
 
 
 class MovingTree(NamedTuple):
@@ -236,7 +231,7 @@ def close_node(t: MovingTree, n: int) -> None:
     m, plan, st, y, b = t.m, t.plan, t.st, t.y, t.plan.body[n]
     join_inertia(m, plan, st, n)
     joint_pull(t, n)
-    columns(m, plan, st, n, y.Q, y)
+    columns(m, plan, st, n, y.Q, y.columns)
     y.solid[n] = 1 if is_solid(y, plan.left[n]) and is_solid(y, plan.right[n]) else 0
     if b >= 0:
         for k in range(plan.dof[b], plan.dof[b + 1]):

@@ -91,7 +91,7 @@ from bough.spatial import (
     symmetric_times,
     transpose3,
 )
-from bough.types import Force, Motion, RigidInertia, Rotation, Rows, Scalar, Symmetric, Vector, Workspace
+from bough.types import Force, Motion, RigidInertia, Rotation, Rows, Scalar, Symmetric, Vector
 
 
 @kernel
@@ -343,7 +343,7 @@ def gap_of(m: Mechanism, plan: Layout, st: State, n: int, S: Symmetric, c: float
 
 
 @loop_kernel
-def columns(m: Mechanism, plan: Layout, st: State, n: int, Q: Rows, x: Columns | Workspace) -> None:
+def columns(m: Mechanism, plan: Layout, st: State, n: int, Q: Rows, x: Columns) -> None:
     """B, dk and F_C of node n, whose inertia and matrices are known; Q (6,) are its torques, x has `Columns`."""
     r, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.handles[n] == 2
     at, A, B = joint_places(plan, n), plan.left[n], plan.right[n]
