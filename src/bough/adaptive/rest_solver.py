@@ -324,10 +324,8 @@ class RestSolver(Solver):
     def no_number(self) -> NumericalError:
         """Why accelerations are no numbers. The tree is made anew by whatever comes next."""
         self.changes.all()
-        far, why = (
-            float(np.abs(self.inputs.shared.q).max(initial=0.0)),
-            "the linkage is singular or the forces are too large",
-        )
+        far = float(np.abs(self.inputs.shared.q).max(initial=0.0))
+        why = "the linkage is singular or the forces are too large"
         if far > FAR:
             why = f"a joint has moved to {far:.1e}, so steps are too large"
         return NumericalError(f"the joint accelerations are not finite: {why}")

@@ -68,10 +68,7 @@ class RestStepper(Stepper):
         self._given = 0  # how often forces or torques had been given before the last step
         self.before = np.zeros(0)  # accelerations of the step before
         self.least, self.since = math.inf, 0  # smallest opening of loops so far, and steps since
-        self.checks_energy, self.largest = (
-            True,
-            0.0,
-        )  # whether steps of this run are cut by energy, and the largest so far
+        self.checks_energy, self.largest = True, 0.0  # whether energy cuts steps of this run, and the largest so far
         self.keeps_region = False  # whether forces that change between steps leave the region of active joints as it is
         self.control, self._part = make_control(), make_control()  # of steps, and of a part that is solved elsewhere
         self.springs: Restraints | None = None  # restraints that are followed in compiled code
@@ -189,9 +186,7 @@ class RestStepper(Stepper):
             solver.cost = Cost(solver._tree_method, float(self.selector.joints), nodes)
         else:
             done = self._tree_steps(most, h) if solver.region is None else self._region_steps(most, h)
-        if before and solver.engine.has_limits_within(
-            -NEAR
-        ):  # what leads beyond a limit is taken back, and done with it
+        if before and solver.engine.has_limits_within(-NEAR):  # a step beyond a limit is repeated with the limit
             self._put_back(before)
             return self._full_steps(1, h)
         return done

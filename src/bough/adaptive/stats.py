@@ -49,9 +49,7 @@ class Stats:
     cuts: int = 0  # parts beyond the first of all steps that were cut because a joint would turn too far
     opening: float = 0.0  # how far the loops are open now, m or rad
     active: int = 0  # joints that move in the present solution, or in the last step
-    power: float = (
-        math.nan
-    )  # qdd' M qdd = tau' qdd of it, the rate of descent; NaN where inactive joints are not locked
+    power: float = math.nan  # qdd' M qdd = tau' qdd of it, the rate of descent; NaN where inactive joints are not rigid
     complexity: float = math.nan  # of the motion: joints computed / all joints (Redon & Lin 2005, section 6.4)
 
     @property

@@ -88,7 +88,7 @@ def _note_closed(t: MovingTree, x: Choice, code: int, square: Scalar, k: Force, 
 
 @loop_kernel
 def _open_forces(t: MovingTree, n: int, v: Motion, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
-    """Forces on the children of a inactive cluster that moves with v, all joints released; y.Q are its torques."""
+    """Forces on the children of an inactive cluster that moves with v, all joints released; y.Q are its torques."""
     m, plan, st = t.m, t.plan, t.st
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     beta = gap_of(m, plan, st, n, squares((v[0], v[1], v[2])), 1.0)

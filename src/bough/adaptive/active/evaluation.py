@@ -7,7 +7,7 @@ those of the whole linkage, no joint locked. With these, in the mass metric,
     A(C) = sum_i a_i' I_i a_i - k' I_C^-1 k,    k = sum X_i' I_i a_i      what accelerations exceed a rigid motion
     V(C) = sum_i v_i' I_i v_i - h' I_C^-1 h,    h = sum X_i' I_i v_i      the same of velocities
 
-of every active node, by sums; of a inactive cluster V = 0 and A = E(f, s) (`tree.rigid`). Spatial accelerations here
+of every active node, by sums; of an inactive cluster V = 0 and A = E(f, s) (`tree.rigid`). Spatial accelerations here
 are relative to free fall; clusters with the ground are compared with standing still.
 """
 
@@ -80,7 +80,7 @@ class Evaluation(NamedTuple):
     """Arrays of a bound evaluation beside those of the tree."""
 
     active: Rows  # (nodes,) 1 where a node is active
-    solid: Rows  # (nodes,) 1 where all joints of a inactive node are welded
+    solid: Rows  # (nodes,) 1 where all joints of an inactive node are welded
     cluster: Rows  # (N + 1,) the primitive of the contracted tree that a near body is; -1 the ground
     velocity: Rows  # (P, 6) of these, spatial, in their frames; for `lost`, their accelerations
     momentum: Rows  # (P, 6) theirs
@@ -128,7 +128,7 @@ def is_solid(y: Evaluation, code: int) -> bool:
 
 @kernel
 def motion_of(plan: Layout, y: Evaluation, code: int) -> Motion:
-    """Velocity of the near frame of a inactive cluster."""
+    """Velocity of the near frame of an inactive cluster."""
     at = y.cluster[near_body(plan, code)]
     return get6(y.velocity, at) if at >= 0 else ZERO6
 
@@ -340,7 +340,7 @@ def _add_sums(
 def rigid_sums(
     m: Mechanism, plan: Layout, st: State, code: int, v: Motion, f1: Force, f2: Force
 ) -> tuple[Force, Force]:
-    """k and h of a inactive cluster that moves with v under forces on its handles; zero with the ground."""
+    """k and h of an inactive cluster that moves with v under forces on its handles; zero with the ground."""
     if is_ground(plan, code):
         return ZERO6, ZERO6
     I = cluster_inertia(m, plan, st, code)
@@ -351,7 +351,7 @@ def rigid_sums(
 
 @loop_kernel
 def _add_closed(t: MovingTree, n: int, code: int, f1: Force, f2: Force) -> None:
-    """Sums of a inactive child of node n under forces on its handles."""
+    """Sums of an inactive child of node n under forces on its handles."""
     m, plan, st, y, E = t.m, t.plan, t.st, t.y, 0.0
     if not is_solid(y, code):
         E, _ = released_square(m, plan, st, code, products(plan, y, code), f1, f2)

@@ -318,7 +318,7 @@ def _leaf_bias(m: Mechanism, plan: Layout, st: State, leaf: int, S: Symmetric, c
 
 @loop_kernel
 def bias_of(m: Mechanism, plan: Layout, st: State, code: int, far: bool, S: Symmetric, c: float) -> Motion:
-    """b of a inactive cluster at a handle, turning with products S; c = 1 with its forces."""
+    """b of an inactive cluster at a handle, turning with products S; c = 1 with its forces."""
     if code < 0:
         return _leaf_bias(m, plan, st, ~code, S, c)
     r = st.record[plan.offset[code] : plan.offset[code + 1]]
@@ -405,7 +405,7 @@ def _rigid_gaps(m: Mechanism, plan: Layout, st: State, n: int, x: Columns) -> No
 def released_square(
     m: Mechanism, plan: Layout, st: State, n: int, S: Symmetric, f1: Force, f2: Force
 ) -> tuple[Scalar, Scalar]:
-    """E of a inactive node under forces on its handles, and the size of what it is the difference of.
+    """E of an inactive node under forces on its handles, and the size of what it is the difference of.
 
     Rounding below zero is cut.
     """
