@@ -285,6 +285,8 @@ class RestStepper(Stepper):
             region.age, solver.clock.step[0] = age + 1, self.steps + 1
         else:
             done = self._follow(n, h, lambda control: self._march(control, on_region=True))
+        if not done:  # its power is another: it is chosen anew
+            return self._region_steps(n, h)
         solver.changes.step()
         full, linear = int(counts[FULL_TIER]), int(counts[LINEAR_TIER])
         solver.cost = Cost("adaptive", float(region.linkage.joints), full / done, linear / done)

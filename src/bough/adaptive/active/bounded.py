@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.adaptive.cost import LEAST, LEAST_CLUSTERS, ReselectionInterval
 from bough.adaptive.engines.contracted import ContractedLinkage
-from bough.adaptive.engines.rest import StepControl
+from bough.adaptive.engines.rest import POWER_CHANGED, StepControl
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.tree.bounded_pass import DONE, MET, ROOT, WAITING
 from bough.adaptive.tree.contract import Loads
@@ -57,6 +57,7 @@ class Region:
 
 LEAST_SHARE = 1e-6  # of eps: what clusters would do is hidden by rounding then
 CANCELLED = 4.0  # times rounding of accelerations on the tree, as a share of the power: less is no difference
+GROWTH, REST = 4.0, 1 / 16  # times the power for which a region was chosen: another one is, before it is due
 LITTLE = 0.25  # of the loss allowed: more clusters may be inactive
 
 
@@ -68,6 +69,7 @@ class BoundedRegion(Region):
     def __init__(self, solver: RestSolver, every: int | None) -> None:
         super().__init__(solver, every, LEAST)
         self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
+        self.power = math.nan  # and of those of the active joints
         self.root = math.nan  # square of all accelerations, as the tree has it
         self.moved = False  # whether the equations of the tree are behind
         self.placed = True  # whether its placements are not
@@ -100,7 +102,7 @@ class BoundedRegion(Region):
         """
         self.solver.inputs.forces.flush()
         other = self.solver.changes.any_force
-        if not self.is_chosen or (other and not (keep and self.linkage.joints)):
+        if not self.is_chosen or (other and not (keep and self.linkage.joints)) or self._has_changed:
             if budget == NO_LIMIT or self.interval.pays(self.solver.selector.joints):
                 return self._choose(budget)
             self.known, self.interval.open = False, 0
@@ -108,6 +110,13 @@ class BoundedRegion(Region):
         if other:
             self.linkage.reload(self.solver.inputs.forces.loads())
         return True
+
+    @property
+    def _has_changed(self) -> bool:
+        """Whether power has left the range for which the region was chosen; checked after 1, 2, 4 ... steps."""
+        if self.age == 0 or self.age & (self.age - 1) or self.linkage.joints == 0:
+            return False
+        return not REST * self.power <= self.linkage.engine.power() <= GROWTH * self.power
 
     def _choose(self, budget: int) -> bool:
         """Open clusters until the error is met; by energy, until no more of the descent rate is lost than allowed."""
@@ -146,7 +155,7 @@ class BoundedRegion(Region):
         self.linkage.contract(loads)
         self.linkage.solve(self.solver.closing_rate)
         self.open = self.linkage.active_nodes.copy()
-        self.age, self.known = 0, True
+        self.age, self.known, self.power = 0, True, self.linkage.engine.power()
         self.root = float(self.linkage.tree.queue.value[ROOT])
 
     def _inner(self, error: ErrorMeasure) -> ErrorMeasure | None:
@@ -167,7 +176,7 @@ class BoundedRegion(Region):
     def _lost(self, whole: FloatArray | None) -> float:
         """The square of what locking changes, in the mass metric: of a projection, what it takes from the whole."""
         if whole is None or math.isnan(self.full):
-            return self.full - self.linkage.engine.power()
+            return self.full - self.power
         other = whole - self.solver.inputs.shared.qdd
         return self.solver.engine.product(other, other)
 
@@ -241,7 +250,10 @@ class BoundedRegion(Region):
         return self.linkage.engine.power() if self.known else math.nan
 
     def march(self, control: StepControl, ties: Any) -> float:
-        """Take steps; returns the energy of springs."""
+        """Take steps until power leaves its range, if they are checked; returns the energy of springs."""
+        if control.checks[0]:
+            control.age[0], control.least_power[0] = self.age, REST * self.power
+            control.most_power[0] = GROWTH * self.power if self.power > 0.0 else math.inf
         steps = int(control.steps[0])
         energy = self.linkage.march(control, ties, self.solver.closing_rate)
         done = steps - int(control.steps[0])
@@ -250,6 +262,8 @@ class BoundedRegion(Region):
         self.age += done
         self.moved, self.placed = True, False
         self.linkage.tree.state.stamp[self.open] = max(self.solver.clock.step[0], 1.0)
+        if control.code[0] == POWER_CHANGED:
+            self.age = self.interval.every
         return energy
 
     def forget(self) -> None:
@@ -271,7 +285,7 @@ class BoundedRegion(Region):
 
     def state(self) -> dict[str, Any]:
         """The region, for a checkpoint."""
-        state = super().state() | {"full": self.full}
+        state = super().state() | {"full": self.full, "power": self.power}
         if self._is_known:
             state["open"] = self.open
         return state
@@ -279,7 +293,7 @@ class BoundedRegion(Region):
     def restore(self, state: dict[str, Any]) -> None:
         """Take back what `state` returned."""
         super().restore(state)
-        self.full = state["full"]
+        self.full, self.power = state["full"], state["power"]
         if "open" not in state:
             return
         tree, age = self.solver.ready_tree(), self.age
@@ -287,4 +301,4 @@ class BoundedRegion(Region):
         self._contract_active(self.solver.inputs.forces.loads())
         tree.restart()
         self.linkage.solve(self.solver.closing_rate)
-        self.age = age
+        self.age, self.power = age, state["power"]

@@ -52,7 +52,7 @@ from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
 MAX_PARTS, CALM = 1000, 64
 BRAKED = -0.9  # of the power at the beginning of a step, beyond which it goes uphill
 STILL = 1e-10  # of the largest turn: less than that is rounding
-FINE, TOO_FAR, NOT_FINITE = range(3)  # how a march ended
+FINE, TOO_FAR, NOT_FINITE, POWER_CHANGED = range(4)  # how a march ended
 
 
 class Ties(NamedTuple):
@@ -101,6 +101,9 @@ class StepControl(NamedTuple):
     most: IntArray  # parts of a step
     checks: IntArray  # 1 where parts that go uphill are taken back
     known: IntArray  # 1 where the accelerations at the beginning are known
+    age: IntArray  # steps taken before with the same joints
+    most_power: FloatArray  # power beyond which, or below which, other joints should move: seen after 1, 2, 4 ... steps
+    least_power: FloatArray
     steps: IntArray  # left
     parts: FloatArray  # of each step
     calm: IntArray  # parts that were not braked
@@ -110,12 +113,13 @@ class StepControl(NamedTuple):
     def begin(self, h: float, turn: float, most: int, steps: int, parts: float, calm: int) -> None:
         """So many steps, in so many parts each or more; they are checked, and nothing is known."""
         self.h[0], self.turn[0], self.most[0], self.steps[0], self.parts[0] = h, turn, most, steps, parts
-        self.calm[0], self.checks[0], self.known[0], self.cuts[0], self.code[0] = calm, 1, 0, 0, FINE
+        self.calm[0], self.checks[0], self.known[0], self.age[0], self.cuts[0], self.code[0] = calm, 1, 0, 0, 0, FINE
+        self.most_power[0], self.least_power[0] = np.inf, 0.0
 
 
 def make_control() -> StepControl:
     """Space for one."""
-    types = (float, float, int, int, int, int, float, int, int, int)
+    types = (float, float, int, int, int, int, float, float, int, float, int, int, int)
     return StepControl._make(np.zeros(1, kind) for kind in types)
 
 
@@ -363,16 +367,25 @@ def _step(s: RestLinkage, c: StepControl) -> Scalar:
 
 @loop_kernel
 def rest_march(s: RestLinkage, c: StepControl) -> Scalar:
-    """Take steps, in c.parts parts each or more, until one fails; returns the springs' energy last.
+    """Take steps, in c.parts parts each or more; returns the springs' energy last.
 
-    Where steps are checked, qdd holds the last solution.
+    It ends early where a step fails, and where power leaves its range. Where steps are checked, qdd holds the last
+    solution.
     """
-    energy = 0.0
+    m, r, look, age, energy = s.m, s.r, 1, c.age[0], 0.0
     if c.known[0] == 0:
         energy = rest_solve(s, c.h[0])
+    while look <= age:
+        look = 2 * look
     while c.steps[0] > 0:
+        if age == look:
+            look, power = 2 * look, motion_product(m, s.s.qdd, s.s.qdd, s.w.X, r.a, r.b)
+            if power > c.most_power[0] or power < c.least_power[0]:
+                c.code[0] = POWER_CHANGED
+                return energy
         energy = _step(s, c)
         if c.code[0] != FINE:
             return energy
         c.steps[0] -= 1
+        age += 1
     return energy
