@@ -4,6 +4,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
 import bough
 from adaptive.linkages import random_forces, random_linkage
@@ -137,6 +138,76 @@ def added(sim):
     m, out = sim.inputs.mechanism, np.zeros(sim.model.nv)
     out[m.v_index] = m.armature - sim.model.mechanism.armature
     return out
+
+
+def law_residual(M, v0, v, J, friction, least, most):
+    """|M (v - v0) - J' lam - f| in M^-1, by |v0| in M, with the lam and the f within the laws that make it least.
+
+    The rates v of a step minimise |v - v0|^2_M / 2 + friction' |v| where J v is given and least <= v <= most; as the
+    solution is a projection in M, its error is at most this residual.
+    """
+    L, large = np.linalg.cholesky(M), max(np.abs(v0).max(), np.abs(v).max(), 1e-300)
+    near = 1e-6 * large
+    low = np.where(v > near, -friction, np.where(v < -near, friction, -friction))
+    high = np.where(v < -near, friction, np.where(v > near, -friction, friction))
+    high[v <= least + near], low[v >= most - near] = np.inf, -np.inf
+    rows = J[np.linalg.norm(J, axis=1) > 1e-10] if len(J) else np.zeros((0, len(v)))
+    U, s, _ = np.linalg.svd(np.linalg.solve(L, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T), False)
+    U = U[:, s > 1e-9 * s.max(initial=0.0)]
+    given, free = (low == high), (low < high)
+    f = np.linalg.solve(L, np.where(given, low, 0.0))
+    y, A = L.T @ (v - v0) - f, np.linalg.solve(L, np.eye(len(v))[:, free])
+    y, A = y - U @ (U.T @ y), A - U @ (U.T @ A)
+    if free.any():
+        scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+        found = lsq_linear(A / scale, y, (low[free] * scale, high[free] * scale), "bvls", 1e-15, max_iter=1000)
+        y = y - A @ (found.x / scale)
+    beyond = max((least - v).max(), (v - most).max(), 0.0) / large
+    return max(np.linalg.norm(y) / max(np.sqrt(v0 @ M @ v0), 1e-300), beyond)
+
+
+def step_residual(model, q, v, closures, J, dt, loads=((), None)):
+    """How far one full step is from the laws of friction and limits, loops kept: see `law_residual`."""
+    free, full = (
+        adaptive.Dynamics(model, None, "full", without=without, closures=more)
+        for without, more in ((("friction", "limits", "closures"), ()), ((), closures))
+    )
+    for sim in (full, free):
+        loaded(sim, q, (loads[0], np.zeros(model.nv) if loads[1] is None else loads[1]))
+    full.velocity = v
+    full.stepper._check_loops()
+    free.velocity = full.velocity
+    for sim in (full, free):
+        sim.step(dt)
+    at, joint = model.scalar_joints
+    least, most = np.full(model.nv, -np.inf), np.full(model.nv, np.inf)
+    least[joint] = np.minimum((model.limits.lower[joint] - q[at]) / dt, 0.0)
+    most[joint] = np.maximum((model.limits.upper[joint] - q[at]) / dt, 0.0)
+    M = bough.Dynamics(model, general=True).mass_matrix(q)
+    M += np.diag(dt * model.passive.damping + dt * dt * model.passive.stiffness)
+    return law_residual(M, free.velocity, full.velocity, J, dt * model.passive.friction, least, most)
+
+
+HELD = {"spherical": [3, 4, 5], "revolute": [0, 1, 3, 4, 5], "fixed": [0, 1, 2, 3, 4, 5]}  # turns, then slides
+
+
+def loop_rows(model, q, closures):
+    """J, by which closed loops open."""
+    dyn, rows = bough.Dynamics(model, general=True), [np.zeros((0, model.nv))]
+    for c in closures:
+        R, (a, b) = dyn.placement(q, c.b)[:3, :3], (dyn.jacobian(q, x, "local_world_aligned") for x in (c.a, c.b))
+        rows.append(np.vstack([R.T @ (b - a)[3:], R.T @ (b - a)[:3]])[HELD[c.joint]])
+    return np.vstack(rows)
+
+
+def law_trial(seed):
+    """`step_residual` of a step of the case of `trial`."""
+    twin, model, q, closures, rng, words = case(seed)
+    loads, v = (random_forces(twin, rng), rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    v *= rng.random(model.nv) < 0.3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return step_residual(model, q, v, closures, loop_rows(model, q, closures), 1e-3, loads), words
 
 
 def moving(model, q, closures, rng, loads, eps):

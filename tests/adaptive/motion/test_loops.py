@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bough
+from adaptive.trials import step_residual
 from bough import adaptive
 from bough.errors import SettingError
 from bough.opspace import ConstrainedDynamics, Loops
@@ -318,3 +319,18 @@ def test_a_step_with_friction_limits_and_loops_solves_the_dense_program(seed):
     sim.step(1e-3)
     found = rollout(model, q, v, duration=1e-3, dt=1e-3, dynamics=bough.Dynamics(model, general=True))
     assert np.allclose(sim.velocity, found.v[-1], rtol=0, atol=1e-5 * (np.abs(v).max() + np.abs(found.v[-1]).max()))
+
+
+@pytest.mark.parametrize(
+    ("make", "links", "friction", "upper", "seed", "speed"),
+    [
+        (garland, 15, 3.0, np.inf, 55, 0.0), (garland, 14, 3.0, 0.305, 159, 1e-3), (garland, 13, 0.6, 0.305, 299, 0.0),
+        (ladder, 3, 3.0, 1e-4, 223, 1e-3), (ladder, 4, 0.1, 1e-4, 246, 0.1), (ladder, 2, 0.6, 1e-4, 424, 2.0),
+    ],
+)  # fmt: skip
+def test_modes_are_found_where_guesses_go_round_in_circles(make, links, friction, upper, seed, speed):
+    """Redundant loops of joints most of which stick: some ended so by three times their friction."""
+    built = make(links, friction=friction, damping=0.01, upper=upper, lower=-0.3)
+    model, q = built if make is garland else (built, np.array(built.neutral))
+    residual = step_residual(model, q, speed * shaken(model, q, seed), (), Loops(model).space.jacobian(q), 1e-3)
+    assert residual <= 2e-6

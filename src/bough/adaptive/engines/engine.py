@@ -99,12 +99,13 @@ class Engine:
     def work(self) -> SweepWork:
         """Working space, made when it is first needed."""
         sizes = len(self.mechanism.parent), len(self.mechanism.axis)
-        return make_work(*sizes, self._moves, self.has_loops, self._force)
+        return make_work(*sizes, self._moves, self.has_loops, self.has_stops, self._force)
 
     @cached_property
     def _still(self) -> Mechanism:
-        """Without gravity."""
-        return self.mechanism._replace(gravity=np.zeros(3))
+        """Without gravity, and with an armature of its own: `stops` adds to it."""
+        m = self.mechanism
+        return m._replace(gravity=np.zeros(3), armature=np.array(m.armature))
 
     @property
     def nbytes(self) -> int:

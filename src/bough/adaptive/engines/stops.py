@@ -6,6 +6,7 @@ rate: zero where it sticks, that which leads exactly to the limit in the next st
 (inelastically). What a loop moves it all the same is taken back in the next try.
 A limit that would have to pull lets go. A joint that would need more than its friction slips, and friction then
 opposes the slip; a joint whose slip would reverse within the step sticks instead.
+Where such guesses end in a contradiction (redundant loops of sticking joints), an interior point decides.
 """
 
 from __future__ import annotations
@@ -135,6 +136,11 @@ EASY = 0.5  # share of friction up to which a joint counts as welded
 ROUNDING = 1e-15  # m or rad: gaps that are none
 MOST = 64  # tries in a step
 LETS_GO = 3  # times that friction or a limit lets go in a step, and again when joints are changed singly
+FAULT = 1e-6  # of friction, and of the largest rate, by which the last guess may miss the law
+PATH, SHORT, INSIDE, LOCKED = 60, 0.1, 0.9, 1e5  # steps of the interior point, and how it goes to the solution
+CLOSE, NEARLY, DONE = 1e-5, 1e-8, 1e-18  # of the first products: where it serves, is at rounding, and ends
+WIDE, AGREE = 1e-8, 1e-4  # of the largest rate: by which its limits are wider, and its modes may change rates
+TINY, FAR = 1e-200, 1e300
 
 
 @loop_kernel
@@ -151,10 +157,10 @@ def guess_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: floa
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
             w.mode[k] = RUNS
+            w.weight[k] = along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + m.armature[k]
             if e.friction[k] > 0.0:
                 w.mode[k], w.mode_rate[k] = STUCK, 0.0
-                weight = along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + m.armature[k]
-                t = w.stop_torque[k] - w.rate[k] * weight / h
+                t = w.stop_torque[k] - w.rate[k] * w.weight[k] / h
                 if abs(t) > e.friction[k]:
                     w.mode[k] = BACKWARD if t > 0.0 else FORWARD
             if e.place[k] >= 0:
@@ -229,14 +235,22 @@ def _lead_back(w: SweepWork, h: float, k: int, v: Scalar) -> int:
 
 
 @loop_kernel
+def _between(s: JointState, e: JointLaws, k: int, h: float) -> tuple[Scalar, Scalar]:
+    """The rates that lead to the limits in a step of h; none that would lead back from beyond one."""
+    if e.place[k] < 0:
+        return 0.0, 0.0
+    x = s.q[e.place[k]]
+    return min((e.lower[k] - x) / h, 0.0), max((e.upper[k] - x) / h, 0.0)
+
+
+@loop_kernel
 def _next_mode(
     s: JointState, e: JointLaws, w: SweepWork, h: float, k: int, v: Scalar, t: Scalar, slack: Scalar
 ) -> tuple[int, Scalar]:
     """The mode that degree of freedom k should have, and its rate, if it moves at rate v and t would lock it."""
     mode = w.mode[k]
     if mode < STUCK and e.place[k] >= 0:
-        x = s.q[e.place[k]]
-        least, most = min((e.lower[k] - x) / h, 0.0), max((e.upper[k] - x) / h, 0.0)
+        least, most = _between(s, e, k, h)
         if v < least:
             return LOW, least
         if v > most:
@@ -248,6 +262,195 @@ def _next_mode(
     if mode == STUCK and abs(t) > (1.0 + slack) * e.friction[k]:
         return (BACKWARD if t > 0.0 else FORWARD), 0.0
     return mode, w.mode_rate[k]
+
+
+# Where guesses go round in circles: the rates minimise
+#
+#     |v - v0|^2_M / 2 + h sum mu |v|,    J v as the loops ask for, least <= v <= most
+#
+# which an interior point solves (Mehrotra 1992, without predictor), one sweep a step: v = p - n, and all products
+#
+#     p a = n c = tau,  a + c = 2 mu,  t = (a - c) / 2 the friction;    (v - least) low = (most - v) high = tau
+#
+# go to zero with tau. What a joint adds to the equations of motion is a torque and an armature.
+
+FORE, BACK, A, C, LEAST, LOW_TORQUE, TO_MOST, HIGH_TORQUE, CHANGE = range(9)  # columns of w.inner
+KEPT, ARMATURE = 16, 20
+
+
+@loop_kernel
+def _begin_inside(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float) -> Scalar:
+    """A beginning within all laws; returns the rate of its variables. Products are by their own powers there."""
+    total = TINY
+    w.inner[:, :] = 0.0
+    for k in range(len(m.axis)):
+        total = max(total, abs(w.rate[k]))
+    for k in range(len(m.axis)):
+        w.inner[k, ARMATURE] = m.armature[k]
+        if w.weight[k] > 0.0:
+            force = w.weight[k] * total / h
+            if e.friction[k] > 0.0:
+                for j in range(2):
+                    w.inner[k, FORE + j], w.inner[k, A + j] = total * force / e.friction[k], e.friction[k]
+            if e.place[k] >= 0 and e.lower[k] > -FAR:
+                w.inner[k, LEAST], w.inner[k, LOW_TORQUE] = total, force
+            if e.place[k] >= 0 and e.upper[k] < FAR:
+                w.inner[k, TO_MOST], w.inner[k, HIGH_TORQUE] = total, force
+    return total
+
+
+@loop_kernel
+def _rise(x: Scalar, y: Scalar, w: SweepWork, k: int, h: float) -> Scalar:
+    """x / y, torque by rate, no more than what all but locks degree of freedom k."""
+    most = LOCKED * w.weight[k] / h
+    return x / y if x < most * y else most
+
+
+@loop_kernel
+def _inner_torque(w: SweepWork, h: float, k: int, to: Scalar, v: Scalar, least: Scalar, most: Scalar) -> Scalar:
+    """The torque that degree of freedom k has next at rate v; its changes are kept. w.u: how it falls with the rate."""
+    tau = to * w.weight[k]
+    p, n, a, c = w.inner[k, FORE], w.inner[k, BACK], w.inner[k, A], w.inner[k, C]
+    torque, w.u[k] = 0.0, 0.0
+    if a > 0.0:
+        rise = _rise(a * c, p * c + n * a, w, k, h)
+        dt = rise * (tau / a - tau / c - v)
+        torque, w.u[k] = 0.5 * (a - c) + dt, rise
+        w.inner[k, CHANGE + FORE], w.inner[k, CHANGE + BACK] = (tau - p * (a + dt)) / a, (tau - n * (c - dt)) / c
+        w.inner[k, CHANGE + A], w.inner[k, CHANGE + C] = dt, -dt
+    for side in range(2):
+        j, sign, room = LEAST + 2 * side, 1.0 - 2.0 * side, v - least if side == 0 else most - v
+        x, y = w.inner[k, j], w.inner[k, j + 1]
+        if x > 0.0:
+            rise = _rise(y, x, w, k, h)
+            dy = tau / x - rise * room
+            torque, w.u[k] = torque + sign * (y + dy), w.u[k] + rise
+            w.inner[k, CHANGE + j], w.inner[k, CHANGE + j + 1] = (tau - x * (y + dy)) / y, dy
+    return torque
+
+
+@loop_kernel
+def _inner_step(x: LinkageArrays, h: float, tau: Scalar, wide: Scalar) -> tuple[Scalar, Scalar]:
+    """One step to the products tau: what share of it is taken, and the mean of the products there.
+
+    Limits are this much wider: loops may hold a joint right there.
+    """
+    m, s, e, w = x.still, x.s, x.e, x.w
+    for k in range(len(m.axis)):
+        least, most = _between(s, e, k, h)
+        w.tau[k] = w.previous[k] + _inner_torque(w, h, k, tau, w.rate[k], least - wide, most + wide)
+        m.armature[k] = w.inner[k, ARMATURE] + h * w.u[k]
+    respond(m, s, w, x.lp)
+    share, total, count = 1.0, 0.0, 0
+    for k in range(len(m.axis)):
+        least, most = _between(s, e, k, h)
+        m.armature[k] = w.inner[k, ARMATURE]
+        _inner_torque(w, h, k, tau, w.rate[k] + h * s.stretch[m.v_index[k]], least - wide, most + wide)
+        for j in range(CHANGE):
+            if w.inner[k, CHANGE + j] < 0.0:
+                share = min(share, -INSIDE * w.inner[k, j] / w.inner[k, CHANGE + j])
+    for k in range(len(m.axis)):
+        for j in range(CHANGE):
+            w.inner[k, j] += share * w.inner[k, CHANGE + j]
+        for j in range(2):
+            total += w.inner[k, FORE + j] * w.inner[k, A + j] / w.weight[k]
+            total += w.inner[k, LEAST + 2 * j] * w.inner[k, LOW_TORQUE + 2 * j] / w.weight[k]
+            count += int(w.inner[k, A] > 0.0) + int(w.inner[k, LEAST + 2 * j] > 0.0)
+    return share, total / count
+
+
+@loop_kernel
+def _take_modes(s: JointState, e: JointLaws, w: SweepWork, h: float) -> None:
+    """The modes and torques to which the interior point has come."""
+    for k in range(len(w.mode)):
+        bounds, locked = _between(s, e, k, h), STUCK if e.friction[k] > 0.0 else RUNS
+        w.mode[k], w.mode_rate[k], w.stop_torque[k] = locked, 0.0, 0.5 * (w.inner[k, A] - w.inner[k, C])
+        for j in range(2):
+            p, a = w.inner[k, FORE + j], w.inner[k, A + j]
+            if p * w.weight[k] > a * h:
+                w.mode[k], w.stop_torque[k] = FORWARD + j, (2.0 * j - 1.0) * e.friction[k]
+        for j in range(2):
+            room, torque = w.inner[k, LEAST + 2 * j], w.inner[k, LOW_TORQUE + 2 * j]
+            if torque * h > room * w.weight[k]:
+                w.mode[k], w.mode_rate[k], w.stop_torque[k] = LOW + j, bounds[j], (1.0 - 2.0 * j) * torque
+
+
+@loop_kernel
+def _is_contradicted(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float) -> bool:
+    """Whether some mode of the last guess breaks its law by more than rounding."""
+    size, found = 0.0, False
+    for k in range(len(w.mode)):
+        size = max(size, abs(w.rate[k]))
+    for k in range(len(w.mode)):
+        v, t = w.rate[k] + h * s.stretch[m.v_index[k]], w.hold[k]
+        (least, most), mode, none = _between(s, e, k, h), w.mode[k], FAULT * size
+        found = found or (mode == STUCK and abs(t) > (1.0 + FAULT) * e.friction[k])
+        found = found or (mode == FORWARD and v < -none) or (mode == BACKWARD and v > none)
+        found = found or (mode < STUCK and e.place[k] >= 0 and (v < least - none or v > most + none))
+        pull = max(FAULT * abs(w.previous[k]), FAULT * size * w.weight[k] / h)
+        found = found or (mode == LOW and t < -pull) or (mode == HIGH and t > pull)
+    return found
+
+
+@loop_kernel
+def _keep_guess(m: Mechanism, s: JointState, w: SweepWork, back: bool) -> None:
+    """Keep the modes that were guessed, what they exert and do, or put them back."""
+    for k in range(len(w.mode)):
+        j = m.v_index[k]
+        if back:
+            w.mode[k], w.mode_rate[k] = int(w.inner[k, KEPT]), w.inner[k, KEPT + 1]
+            w.stop_torque[k], s.stretch[j] = w.inner[k, KEPT + 2], w.inner[k, KEPT + 3]
+        else:
+            w.inner[k, KEPT], w.inner[k, KEPT + 1] = float(w.mode[k]), w.mode_rate[k]
+            w.inner[k, KEPT + 2], w.inner[k, KEPT + 3] = w.stop_torque[k], s.stretch[j]
+
+
+@loop_kernel
+def _hold_modes(x: LinkageArrays, h: float) -> Scalar:
+    """s.stretch with the modes that were found; how far the rates are from those that w.inner has, at most."""
+    m, s, w = x.still, x.s, x.w
+    tries, wrong, far = 0, 1, 0.0
+    w.lock[:] = 0
+    while tries < EARLY and wrong > 0:
+        impose_modes(x.e, w, h)
+        respond(m, s, w, x.lp)
+        wrong, tries, far = 0, tries + 1, 0.0
+        for k in range(len(m.axis)):
+            v = w.rate[k] + h * s.stretch[m.v_index[k]]
+            far = max(far, abs(v - w.inner[k, CHANGE]))
+            if w.lock[k] == 1:
+                wrong += _lead_back(w, h, k, v)
+    return far
+
+
+@loop_kernel
+def solve_modes(x: LinkageArrays, h: float) -> None:
+    """The modes of all degrees of freedom by an interior point, and s.stretch with these."""
+    m, s, e, w = x.still, x.s, x.e, x.w
+    w.lock[:] = 0
+    size = _begin_inside(m, s, e, w, h)
+    _keep_guess(m, s, w, False)
+    first, share, steps = size * size / h, 1.0, 0
+    tau = first
+    while steps < PATH and tau > DONE * first and (share > SHORT or tau > NEARLY * first):
+        share, mean = _inner_step(x, h, tau, WIDE * size)
+        tau, steps = mean * (SHORT if share > 0.5 else 1.0), steps + 1
+    for k in range(len(m.axis)):
+        w.inner[k, CHANGE] = w.rate[k] + h * s.stretch[m.v_index[k]]
+    if tau <= CLOSE * first:
+        _take_modes(s, e, w, h)
+        if _hold_modes(x, h) <= AGREE * size:
+            tries, wrong = 0, 1
+            w.releases[:] = 0
+            while tries < EARLY and wrong > 0:  # what is too small for the interior point
+                wrong, tries = correct_modes(m, s, e, w, h, LATER), tries + 1
+                impose_modes(e, w, h)
+                respond(m, s, w, x.lp)
+            if wrong != 0:
+                _take_modes(s, e, w, h)
+                _hold_modes(x, h)
+            return
+    _keep_guess(m, s, w, True)
 
 
 @loop_kernel
@@ -273,6 +476,8 @@ def find_modes(x: LinkageArrays, h: float) -> None:
             how = SINGLY
         elif tries == EARLY:
             how = LATER
+    if _is_contradicted(still, s, e, w, h):
+        solve_modes(x, h)
     w.lock[:] = 0
 
 

@@ -430,6 +430,8 @@ class SweepWork(NamedTuple):
     hold: Rows  # (n,) torque that it takes beside w.tau
     mode: Rows  # (n,) what friction and limits do to a joint; see `stops`
     releases: Rows  # (n,) how often friction let go in this step
+    weight: Rows  # (n,) inertia of a degree of freedom, all others beyond free
+    inner: Rows  # (n, 21) of the interior point in `stops`; empty without friction and limits
     stop_torque: Rows  # (n,) torques of friction and stops in this step
 
 
@@ -456,7 +458,9 @@ AT_REST = {"X": 12, "E": 9, "pA": 6, "IA": 21, "a": 6}  # numbers by body
 IN_MOTION = {"w": 3, "ww": 6, "b": 3, "c": 6, "P": 12, "momentum": 6}
 
 
-def make_work(bodies: int, dofs: int, moves: bool, loops: bool, force: FloatArray | None = None) -> SweepWork:
+def make_work(
+    bodies: int, dofs: int, moves: bool, loops: bool, stops: bool, force: FloatArray | None = None
+) -> SweepWork:
     """Working space for a mechanism of so many primitives and degrees of freedom, around forces that others share.
 
     Without velocities, friction and limits, what only they need is empty.
@@ -467,9 +471,10 @@ def make_work(bodies: int, dofs: int, moves: bool, loops: bool, force: FloatArra
     arrays |= {"V": np.zeros((dofs, 6)), "u": np.zeros(dofs)}
     arrays |= {
         name: np.zeros(dofs if moves else 0)
-        for name in ("rate", "tau", "previous", "mode_rate", "lead", "firm", "hold", "stop_torque")
+        for name in ("rate", "tau", "previous", "mode_rate", "lead", "firm", "hold", "stop_torque", "weight")
     }
     arrays |= {name: np.zeros(dofs if moves else 0, np.int8) for name in ("mode", "releases")}
+    arrays |= {"inner": np.zeros((dofs if stops else 0, 21))}
     arrays |= {"W": arrays["V"], "loop": np.zeros((bodies if moves and loops else 0, 6))}
     return SweepWork(force=np.zeros((bodies, 6)) if force is None else force, **arrays)
 
