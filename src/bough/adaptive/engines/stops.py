@@ -435,8 +435,10 @@ def solve_modes(x: LinkageArrays, h: float) -> None:
     while steps < PATH and tau > DONE * first and (share > SHORT or tau > NEARLY * first):
         share, mean = _inner_step(x, h, tau, WIDE * size)
         tau, steps = mean * (SHORT if share > 0.5 else 1.0), steps + 1
+    far = 0.0
     for k in range(len(m.axis)):
         w.inner[k, CHANGE] = w.rate[k] + h * s.stretch[m.v_index[k]]
+        far = max(far, abs(s.stretch[m.v_index[k]] - w.inner[k, KEPT + 3]))
     if tau <= CLOSE * first:
         _take_modes(s, e, w, h)
         if _hold_modes(x, h) <= AGREE * size:
@@ -446,10 +448,12 @@ def solve_modes(x: LinkageArrays, h: float) -> None:
                 wrong, tries = correct_modes(m, s, e, w, h, LATER), tries + 1
                 impose_modes(e, w, h)
                 respond(m, s, w, x.lp)
-            if wrong != 0:
+            if wrong == 0:
+                return
+            if h * far > FAULT * size:  # else the guess differs where loops let nothing move
                 _take_modes(s, e, w, h)
                 _hold_modes(x, h)
-            return
+                return
     _keep_guess(m, s, w, True)
 
 
