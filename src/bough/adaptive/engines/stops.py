@@ -345,7 +345,7 @@ def _inner_step(x: LinkageArrays, h: float, tau: Scalar, wide: Scalar) -> tuple[
     for k in range(len(m.axis)):
         least, most = _between(s, e, k, h)
         m.armature[k] = w.inner[k, ARMATURE]
-        _inner_torque(w, h, k, tau, w.rate[k] + h * s.stretch[m.v_index[k]], least - wide, most + wide)
+        _inner_torque(w, h, k, tau, w.rate[k] + h * s.response[m.v_index[k]], least - wide, most + wide)
         for j in range(CHANGE):
             if w.inner[k, CHANGE + j] < 0.0:
                 share = min(share, -INSIDE * w.inner[k, j] / w.inner[k, CHANGE + j])
@@ -382,7 +382,7 @@ def _is_contradicted(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h:
     for k in range(len(w.mode)):
         size = max(size, abs(w.rate[k]))
     for k in range(len(w.mode)):
-        v, t = w.rate[k] + h * s.stretch[m.v_index[k]], w.hold[k]
+        v, t = w.rate[k] + h * s.response[m.v_index[k]], w.hold[k]
         (least, most), mode, none = _between(s, e, k, h), w.mode[k], FAULT * size
         found = found or (mode == STUCK and abs(t) > (1.0 + FAULT) * e.friction[k])
         found = found or (mode == FORWARD and v < -none) or (mode == BACKWARD and v > none)
@@ -399,15 +399,15 @@ def _keep_guess(m: Mechanism, s: JointState, w: SweepWork, back: bool) -> None:
         j = m.v_index[k]
         if back:
             w.mode[k], w.mode_rate[k] = int(w.inner[k, KEPT]), w.inner[k, KEPT + 1]
-            w.stop_torque[k], s.stretch[j] = w.inner[k, KEPT + 2], w.inner[k, KEPT + 3]
+            w.stop_torque[k], s.response[j] = w.inner[k, KEPT + 2], w.inner[k, KEPT + 3]
         else:
             w.inner[k, KEPT], w.inner[k, KEPT + 1] = float(w.mode[k]), w.mode_rate[k]
-            w.inner[k, KEPT + 2], w.inner[k, KEPT + 3] = w.stop_torque[k], s.stretch[j]
+            w.inner[k, KEPT + 2], w.inner[k, KEPT + 3] = w.stop_torque[k], s.response[j]
 
 
 @loop_kernel
 def _hold_modes(x: LinkageArrays, h: float) -> Scalar:
-    """s.stretch with the modes that were found; how far the rates are from those that w.inner has, at most."""
+    """s.response with the modes that were found; how far the rates are from those that w.inner has, at most."""
     m, s, w = x.still, x.s, x.w
     tries, wrong, far = 0, 1, 0.0
     w.lock[:] = 0
@@ -416,7 +416,7 @@ def _hold_modes(x: LinkageArrays, h: float) -> Scalar:
         respond(m, s, w, x.lp)
         wrong, tries, far = 0, tries + 1, 0.0
         for k in range(len(m.axis)):
-            v = w.rate[k] + h * s.stretch[m.v_index[k]]
+            v = w.rate[k] + h * s.response[m.v_index[k]]
             far = max(far, abs(v - w.inner[k, CHANGE]))
             if w.lock[k] == 1:
                 wrong += _lead_back(w, h, k, v)
@@ -425,7 +425,7 @@ def _hold_modes(x: LinkageArrays, h: float) -> Scalar:
 
 @loop_kernel
 def solve_modes(x: LinkageArrays, h: float) -> None:
-    """The modes of all degrees of freedom by an interior point, and s.stretch with these."""
+    """The modes of all degrees of freedom by an interior point, and s.response with these."""
     m, s, e, w = x.still, x.s, x.e, x.w
     w.lock[:] = 0
     size = _begin_inside(m, s, e, w, h)
@@ -437,8 +437,8 @@ def solve_modes(x: LinkageArrays, h: float) -> None:
         tau, steps = mean * (SHORT if share > 0.5 else 1.0), steps + 1
     far = 0.0
     for k in range(len(m.axis)):
-        w.inner[k, CHANGE] = w.rate[k] + h * s.stretch[m.v_index[k]]
-        far = max(far, abs(s.stretch[m.v_index[k]] - w.inner[k, KEPT + 3]))
+        w.inner[k, CHANGE] = w.rate[k] + h * s.response[m.v_index[k]]
+        far = max(far, abs(s.response[m.v_index[k]] - w.inner[k, KEPT + 3]))
     if tau <= CLOSE * first:
         _take_modes(s, e, w, h)
         if _hold_modes(x, h) <= AGREE * size:
