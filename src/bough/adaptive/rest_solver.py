@@ -16,7 +16,7 @@ from bough.adaptive.checkpoint import assembly_facts, measure_of
 from bough.adaptive.closure import Closure
 from bough.adaptive.cost import cost
 from bough.adaptive.engines.engine import Engine
-from bough.adaptive.engines.stops import NEAR
+from bough.adaptive.engines.modes import NEAR
 from bough.adaptive.engines.sweeps import JointLaws, make_laws
 from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage, measured

@@ -11,6 +11,7 @@ import numpy as np
 
 from bough.adaptive.closure import Closures
 from bough.adaptive.cost import CHUNK, LOOK_COST, WARM_COST
+from bough.adaptive.engines.modes import NEAR
 from bough.adaptive.engines.rest import (
     BRAKED,
     CALM,
@@ -26,7 +27,6 @@ from bough.adaptive.engines.rest import (
     next_part,
     shorten,
 )
-from bough.adaptive.engines.stops import NEAR
 from bough.adaptive.engines.sweeps import turn_of
 from bough.adaptive.rest_solver import RestSolver
 from bough.adaptive.restraints import Restraints

@@ -9,7 +9,7 @@ import bough
 from adaptive.linkages import random_forces
 from adaptive.trials import case, loaded
 from bough import adaptive
-from bough.adaptive.engines.stops import STUCK
+from bough.adaptive.engines.modes import STUCK
 from bough.simulate import rollout
 from sizes import size
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.engines.loops import LoopRows, no_loops
+from bough.adaptive.engines.modes import loop_forces
 from bough.adaptive.engines.rest import (
     RestLinkage,
     StepControl,
@@ -25,7 +26,7 @@ from bough.adaptive.engines.rest import (
     rest_march,
 )
 from bough.adaptive.engines.steps import INTEGRATORS, rk4_stage
-from bough.adaptive.engines.stops import apply_impulses, loop_forces, publish_stops
+from bough.adaptive.engines.stops import apply_impulses, publish_stops
 from bough.adaptive.engines.sweeps import (
     JointLaws,
     JointState,
@@ -103,7 +104,7 @@ class Engine:
 
     @cached_property
     def _still(self) -> Mechanism:
-        """Without gravity, and with an armature of its own: `stops` adds to it."""
+        """Without gravity, and with an armature of its own: `interior_point` adds to it."""
         m = self.mechanism
         return m._replace(gravity=np.zeros(3), armature=np.array(m.armature))
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bough.adaptive.engines.stops import accelerations_now, apply_impulses, bend, hold_loops
+from bough.adaptive.engines.modes import bend, hold_loops
+from bough.adaptive.engines.stops import accelerations_now, apply_impulses
 from bough.adaptive.engines.sweeps import (
     JointState,
     LinkageArrays,

@@ -428,10 +428,10 @@ class SweepWork(NamedTuple):
     lead: Rows  # (n,) that acceleration
     firm: Rows  # (n,) inertia by which loops move it all the same, by its own
     hold: Rows  # (n,) torque that it takes beside w.tau
-    mode: Rows  # (n,) what friction and limits do to a joint; see `stops`
+    mode: Rows  # (n,) what friction and limits do to a joint; see `modes`
     releases: Rows  # (n,) how often friction let go in this step
     weight: Rows  # (n,) inertia of a degree of freedom, all others beyond free
-    inner: Rows  # (n, 21) of the interior point in `stops`; empty without friction and limits
+    inner: Rows  # (n, 21) of `interior_point`; empty without friction and limits
     stop_torque: Rows  # (n,) torques of friction and stops in this step
 
 
