@@ -185,3 +185,14 @@ def test_a_function_still_explains_itself_and_keeps_nothing():
     del dyn
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.native("reads the record of native code")
+def test_descriptions_outlive_functions_that_are_collected_in_cycles():
+    """The record of a function is cleared before the function is freed, which reads its description once more."""
+    dyn = bough.Dynamics(zoo.arm(2))
+    dyn.jacobian(np.zeros(2), dyn.model.frame_names[-1])
+    description = weakref.ref(dyn.jacobian.__self__.keep[-1])
+    del dyn
+    gc.collect()
+    assert description() is not None

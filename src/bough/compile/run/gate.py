@@ -170,10 +170,8 @@ def make_front(
         kept += [sys.intern(name), default, examined]
         words += [id(kept[-3]), id(default), 0 if examined is None else id(examined)]
     record = FrontRecord(struct.pack(f"<{len(words)}Q", *words))
-    code, name = _gate_code("front"), getattr(otherwise, "__name__", "call")
-    text = f"{name}{_text_signature(otherwise)}\n--\n\n{otherwise.__doc__ or ''}"
-    description = _PyMethodDef(name.encode(), code.address, METH_FASTCALL | METH_KEYWORDS, text.encode())
-    description.code = code
+    name = getattr(otherwise, "__name__", "call")
+    description = _front_method(name, f"{name}{_text_signature(otherwise)}\n--\n\n{otherwise.__doc__ or ''}")
     record.keep = (*kept, description)
     made: Callable[..., Any] = _new_function(ctypes.addressof(description), record, otherwise.__module__)
     return made
@@ -284,6 +282,16 @@ def _method(name: str) -> _PyMethodDef:
     code = _gate_code(name)
     made = _PyMethodDef(name.encode(), code.address, METH_FASTCALL, b"Pass arrays to compiled code.")
     made.code = code
+    return made
+
+
+@cache
+def _front_method(name: str, text: str) -> _PyMethodDef:
+    """The same of a front, for ever: Python reads it when it frees a function, after it may have cleared the record."""
+    code = _gate_code("front")
+    made = _PyMethodDef(name.encode(), code.address, METH_FASTCALL | METH_KEYWORDS, text.encode())
+    made.code = code
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
     return made
 
 
