@@ -148,3 +148,15 @@ def test_a_checkpoint_under_friction_goes_on_to_the_last_bit(tmp_path):
         s.run(5, h=1e-3)
     assert np.array_equal(sim.configuration, again.configuration)
     assert again.without == ("closures",)
+
+
+def test_friction_at_rest_knows_the_armature_of_each_step():
+    """Dampers and springs add to it as steps are long."""
+    model, one = bough.zoo.chain(3), np.ones(3)
+    model = replace(model, passive=Passive(2.0 * one, 0.02 * one, 3.0 * one, 0.0 * one))
+    sim, fresh = (QuasiStatics(model, method="aba") for _ in range(2))
+    sim.step(h=1e-4)
+    fresh.configuration = sim.configuration
+    for each in (sim, fresh):
+        each.step(h=3e-2)
+    np.testing.assert_allclose(sim.configuration, fresh.configuration, atol=1e-12)

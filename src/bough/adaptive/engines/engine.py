@@ -104,9 +104,8 @@ class Engine:
 
     @cached_property
     def _still(self) -> Mechanism:
-        """Without gravity, and with an armature of its own: `interior_point` adds to it."""
-        m = self.mechanism
-        return m._replace(gravity=np.zeros(3), armature=np.array(m.armature))
+        """Without gravity; its armature is what potentials write, and `interior_point` adds to for a while."""
+        return self.mechanism._replace(gravity=np.zeros(3), armature=self.springs.armature)
 
     @property
     def nbytes(self) -> int:
