@@ -235,6 +235,11 @@ def test_bad_potentials_are_refused_and_change_nothing():
     sim.step(h=1e-3)
     with pytest.raises(ValueError, match="too long"):
         sim.step(h=2e-3)
+    moving = Dynamics(sim.model)
+    moving.set_potential(hinge, harmonic(-2.0, max_h=1e-6))
+    moving.step(1e-3)
+    with pytest.raises(ValueError, match="too long"):
+        moving.step(2e-3)
 
 
 @pytest.mark.parametrize("way", WAYS)

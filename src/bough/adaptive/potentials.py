@@ -263,13 +263,17 @@ class Potentials:
         """Steps of this size follow; returns whether equations change by that."""
         if h == self._h[0] or not (self._damped or len(self.springs.kind)):
             return False
-        longest = self._set.max_h.min(initial=math.inf)
-        if h > longest:
-            raise SettingError(f"a step of h = {h:g} s^2 is too long for a potential with max_h = {longest:g}")
+        self.check_step(h)
         self._h[0] = h
         self._rotor[:] = self.model.mechanism.armature + math.sqrt(0.5 * h) * self.damping
         self.refresh()
         return True
+
+    def check_step(self, h: float) -> None:
+        """Refuse a step that is too long for a potential; in motion h is the square of its time."""
+        longest = self._set.max_h.min(initial=math.inf)
+        if h > longest:
+            raise SettingError(f"a step of h = {h:g} s^2 is too long for a potential with max_h = {longest:g}")
 
     def refresh(self) -> None:
         """Torques and armatures from q, all of them."""
