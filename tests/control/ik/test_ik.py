@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import bough
 from bough.compile.run.libraries import on_host
 from bough.control.ik.objectives import away_from_singularity
+from bough.control.ik.problem import Bounds
+from bough.control.ik.search import Search
 from bough.errors import NonFiniteError, OptionError, ShapeError, TaskError, UnknownNameError
 from bough.opspace import TaskSet, joint, posture
 from gpu import on_hardware, to_gpu
@@ -472,3 +476,12 @@ def test_a_batch_gives_what_its_rows_give_alone():
 def test_an_unknown_option_is_refused():
     with pytest.raises(OptionError, match="unexpected keyword argument 'tol'"):
         bough.ik.solve(ARM, {HAND: np.eye(4)}, tol=1e-3)
+
+
+def test_starts_of_a_wave_differ():
+    """However many there are."""
+    bounds = Bounds(ARM)
+    search = Search(bounds, None, (1e-6, 10, 512), 0)
+    goals = SimpleNamespace(target=np.full((300, 1, 7), 0.1))
+    drawn = search._drawn(np.zeros((300, ARM.nq)), goals, 300, np.random.default_rng(0))
+    assert len(np.unique(drawn, axis=0)) == 300

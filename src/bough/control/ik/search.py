@@ -114,7 +114,7 @@ class Search:
         Digits of the target say which of a pool they are: what is beside a problem in a batch has no say in its answer.
         """
         single, out = self.bounds.single, q + 0
-        pool = asarray(self.bounds.model.random_configuration(rng, POOL)[:, single], q)
+        pool = asarray(self.bounds.model.random_configuration(rng, max(POOL, count))[:, single], q)
         first = asarray(1e6 * abs(goals.target).sum((1, 2)) % POOL, q, "int64")
-        out[:, single] = pool[(first + numbered(len(q), q) % count) % POOL]
+        out[:, single] = pool[(first + numbered(len(q), q) % count) % len(pool)]
         return self.bounds.clip(out)
