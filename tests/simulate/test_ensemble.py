@@ -111,7 +111,8 @@ def test_functions_answer_and_do_not_write_to_the_state(name):
         runs.step(**{name: lambda t, q, v: None})
 
     if name != "forces":
-        for wrong, what in ((np.zeros(2), r"shape \(2,\)"), ("x", "'x'"), ([1j, 0.0, 0.0], r"\[1j, 0.0, 0.0\]")):
+        shapes = [(np.zeros(shape), rf"shape \({text}\)") for shape, text in ((2, "2,"), ((), ""), ((1, 3), "1, 3"))]
+        for wrong, what in (*shapes, ("x", "'x'"), ([1j, 0.0, 0.0], r"\[1j, 0.0, 0.0\]")):
             with pytest.raises(bough.BoughError, match=f"{name} returned {what} at t = 0 s, expected"):
                 runs.step(**{name: lambda t, q, v, wrong=wrong: wrong})
 

@@ -74,6 +74,7 @@ def test_rows_are_assigned_anew():
             runs.assign([1], inertia=np.ones((2, 3)))
         with pytest.raises(ModelError, match="mass"):
             runs.assign([1], inertia=-np.array(model.inertias))
+        runs.assign(np.zeros(3, bool), inertia=np.zeros((0, *np.shape(model.inertias))))
 
 
 @pytest.mark.parametrize(

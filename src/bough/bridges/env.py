@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.compile.executions import device_of
-from bough.compile.run.libraries import asarray, full, library_of
+from bough.compile.run.libraries import asarray, full, is_on_gpu, library_of, on_host
 from bough.dynamics.parameters import own_values
 from bough.errors import ModelError, NonFiniteError, OptionError, ShapeError, required
 from bough.model import Model
@@ -191,12 +191,13 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
 
     def _drawn(self, value: Any, rows: Array, dimensions: int) -> Array:
         """The values for these rows of something that is drawn, the same for all, or one for each of all rows."""
-        if callable(value):
-            return asarray(value(self._random, len(rows)), self._like)
-        found = asarray(value, self._like)
-        if found.ndim > dimensions and len(found) != self.num_envs:
+        found = value(self._random, len(rows)) if callable(value) else value
+        found = found if is_on_gpu(found) else np.asarray(found)  # what is on the host is examined there
+        if callable(value) or found.ndim <= dimensions:
+            return found
+        if len(found) != self.num_envs:
             raise ShapeError(f"a value for each of {self.num_envs} rows has as many rows, got shape {found.shape}")
-        return found[rows] if found.ndim > dimensions else found
+        return found[rows if is_on_gpu(found) else on_host(rows)]
 
     def _begin(self, count: int) -> tuple[Array, Array]:
         """q and v of so many new rows."""

@@ -233,8 +233,13 @@ class Ensemble:
                         when = f" at t = {self.time:g} s"
                         if found is None:
                             raise ShapeError(f"{name} returned None{when}")
-                        checked = name != "forces" and self._kind == "numpy"
-                        self._set(name, numbers(f"{name} returned", found, self.v.shape, when) if checked else found)
+                        if name != "forces" and self._kind == "numpy":
+                            checked = numbers(f"{name} returned", found, self.v.shape, when)
+                            shape: tuple[int, ...] = np.asarray(found).shape
+                            if shape not in (self.v.shape[1:], self.v.shape):
+                                raise ShapeError(f"{name} returned shape {shape}{when}, expected {self.v.shape}")
+                            found = checked
+                        self._set(name, found)
                 if self._stepper is None:
                     self._advance()
                     self._state.reverse()
@@ -294,7 +299,7 @@ class Ensemble:
         if x.shape[x.ndim - len(own) :] != own:
             raise ShapeError(f"{name} must have shape {own}, or one for each row, got {x.shape}")
         good = np.isfinite(x) & (x >= (0.0 if name == "friction" else -np.inf))
-        bad = np.flatnonzero(~good.reshape(len(x) if x.ndim > len(own) else 1, -1).all(axis=1))
+        bad = np.flatnonzero(~good.reshape(-1, int(np.prod(own))).all(axis=1))
         if len(bad):
             what = "friction is a coefficient from zero" if name == "friction" else f"{name} must be finite"
             raise ShapeError(f"{what}, got {x.reshape(-1, *own)[bad[0]]} in row {bad[0]}")
