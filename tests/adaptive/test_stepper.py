@@ -55,9 +55,9 @@ def test_no_part_turns_a_joint_farther_than_allowed(method):
     # the same parts, one after another: a step of what is left is cut into equal ones, of which the first is taken
     left, seen = h, [again.configuration]
     while left > 1e-12 * h:
-        clusters = max(1, int(np.ceil(left * np.abs(again.accelerations()).max() / 0.05 - 1e-9)))
-        again.step(h=left / clusters)
-        left -= left / clusters
+        parts = max(1, int(np.ceil(left * np.abs(again.accelerations()).max() / 0.05 - 1e-9)))
+        again.step(h=left / parts)
+        left -= left / parts
         seen.append(again.configuration)
     assert np.abs(np.diff(seen, axis=0)).max() <= 0.05 * (1 + 1e-9)
     np.testing.assert_allclose(sim.configuration, seen[-1], atol=1e-12)

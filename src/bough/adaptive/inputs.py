@@ -91,7 +91,7 @@ class Inputs:
         self.changes.torque((np.searchsorted(m.dof, changed, side="right") - 1).tolist())
 
     def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:
-        """See `QuasiStatics.set_potential`."""
+        """See `Simulation.set_potential`."""
         self.potentials.set(joints, *potentials)
         self.changes.all()
 

@@ -50,17 +50,8 @@ if TYPE_CHECKING:
     from bough.adaptive.solver import MotionSolver
 
 
-KEPT = (
-    "energy_lost",
-    "activated",
-    "locked",
-    "stale",
-    "touched",
-    "is_limited",
-    "begun",
-    "h",
-    "urgent",
-)  # by checkpoints
+# by checkpoints
+KEPT = ("energy_lost", "activated", "locked", "stale", "touched", "is_limited", "begun", "h", "urgent")
 NOTHING = np.zeros(0, np.int64)
 NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0, 0)
 HUGE = 1e30

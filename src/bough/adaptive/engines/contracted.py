@@ -62,8 +62,8 @@ class ContractedLinkage:
     @property
     def active_nodes(self) -> IntArray:
         """Open nodes of the assembly tree, parents first."""
-        front = self.tree.queue
-        return np.asarray(front.done[: int(front.count[DONE])])
+        queue = self.tree.queue
+        return np.asarray(queue.done[: int(queue.count[DONE])])
 
     def contract(self, loads: Loads) -> None:
         """Make the tree of the clusters that are open now. O(k log n) for k of them and the loaded bodies.

@@ -1,14 +1,13 @@
 """Steps in time: semi-implicit, Runge-Kutta on the manifold (Munthe-Kaas 1999), and one that keeps momenta.
 
-Semi-implicit: v += h qdd, then q moves by h v; springs and dampers are implicit, by an armature of h d + h^2 k.
+Semi-implicit: v += h qdd, then q moves by h v; potentials and dampers are implicit, by an armature of h d + h^2 V''.
 Fourth order: nothing is implicit.
 Momenta: each body carries its momentum through space: momenta gain h F, q moves by h v, and at the new place the
 velocities are those that the momenta give. The momentum of a free linkage is kept to rounding.
 
-Where there are any (`lp` is not empty, which the compiler knows), each is followed by impulses of loops, friction and
-limits (`stops`), which are internal: before a semi-implicit step
-moves, else at its end. Forces hold loops in all stages of a step of fourth order. What a curved path leaves open, the
-next step closes.
+Where there are loops, friction or limits (`lp` is not empty, as the compiler knows), their impulses follow (`stops`):
+before a semi-implicit step moves, else at its end. They are internal. Forces hold loops in all stages of a step of
+fourth order. What a curved path leaves open, the next step closes.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Queue(NamedTuple):
 
 
 def make_queue(nodes: int, depth: int, forced: Any) -> Queue:
-    """An empty front. What no pass reaches of its memory is never touched."""
+    """An empty queue. Memory that no pass reaches is never touched."""
     node, done, order = np.zeros((3, nodes), np.int64)
     return Queue(
         np.zeros(nodes), node, np.zeros((nodes, 12)), done, order, np.zeros(7, np.int64), np.zeros(8),

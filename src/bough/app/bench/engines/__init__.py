@@ -75,7 +75,7 @@ def contestants(
     model: Model,
     states: Sequence[PeerState],
     expected: Expected,
-) -> tuple[dict[str, dict[str, Contestant]], dict[str, str]]:  # fmt: skip
+) -> tuple[dict[str, dict[str, Contestant]], dict[str, str]]:
     """By function: Bough's calls and those of engines that agree; and why an engine does not take part."""
     found: dict[str, dict[str, Contestant]] = {case: {"bough": own} for case, own in calls.items()}
     absent: dict[str, str] = {}
