@@ -15,18 +15,17 @@ from __future__ import annotations
 
 from bough.adaptive.engines.modes import (
     BACKWARD,
-    EARLY,
     FORWARD,
     HIGH,
-    LATER,
+    LEADS,
     LOW,
     RUNS,
     STUCK,
-    correct_modes,
     impose_modes,
     lead_back,
     rates_to_limits,
     respond,
+    settle_modes,
 )
 from bough.adaptive.engines.sweeps import JointLaws, JointState, LinkageArrays, SweepWork
 from bough.compile.kernel import loop_kernel
@@ -37,6 +36,7 @@ FAULT = 1e-6  # of friction, and of the largest rate, by which the last guess ma
 PATH, SHORT, INSIDE, LOCKED = 60, 0.1, 0.9, 1e5  # steps of the interior point, and how it goes to the solution
 CLOSE, NEARLY, DONE = 1e-5, 1e-8, 1e-18  # of the first products: where it serves, is at rounding, and ends
 WIDE, AGREE = 1e-8, 1e-4  # of the largest rate: by which its limits are wider, and its modes may change rates
+FINISH = 8  # tries to correct what is left
 TINY, FAR = 1e-200, 1e300
 FORE, BACK, A, C, LEAST, LOW_TORQUE, TO_MOST, HIGH_TORQUE, CHANGE = range(9)  # columns of w.inner
 KEPT, ARMATURE = 16, 20
@@ -175,15 +175,12 @@ def _hold_modes(x: LinkageArrays, h: float) -> Scalar:
     m, s, w = x.still, x.s, x.w
     tries, wrong, far = 0, 1, 0.0
     w.lock[:] = 0
-    while tries < EARLY and wrong > 0:
+    while tries < LEADS and wrong > 0:
         impose_modes(x.e, w, h)
         respond(m, s, w, x.lp)
-        wrong, tries, far = 0, tries + 1, 0.0
-        for k in range(len(m.axis)):
-            v = w.rate[k] + h * s.response[m.v_index[k]]
-            far = max(far, abs(v - w.inner[k, CHANGE]))
-            if w.lock[k] == 1:
-                wrong += lead_back(w, h, k, v)
+        wrong, tries = lead_back(m, s, w, h), tries + 1
+    for k in range(len(m.axis)):
+        far = max(far, abs(w.rate[k] + h * s.response[m.v_index[k]] - w.inner[k, CHANGE]))
     return far
 
 
@@ -206,13 +203,8 @@ def solve_modes(x: LinkageArrays, h: float) -> None:
     if tau <= CLOSE * first:
         _take_modes(s, e, w, h)
         if _hold_modes(x, h) <= AGREE * size:
-            tries, wrong = 0, 1
             w.releases[:] = 0
-            while tries < EARLY and wrong > 0:  # what is too small for the interior point
-                wrong, tries = correct_modes(m, s, e, w, h, LATER), tries + 1
-                impose_modes(e, w, h)
-                respond(m, s, w, x.lp)
-            if wrong == 0:
+            if settle_modes(x, h, FINISH) == 0:  # what is too small for the interior point
                 return
             if h * far > FAULT * size:  # else the guess differs where loops let nothing move
                 _take_modes(s, e, w, h)

@@ -1,7 +1,7 @@
 """Modes of joints with dry friction and limits in a step, guessed and corrected by an active set.
 
 A locked degree of freedom has a known rate: zero where it sticks, that which leads exactly to the limit in the next
-step where it is at its stop (inelastically). What a loop moves it all the same is taken back in the next try.
+step where it is at its stop (inelastically). What a loop moves it all the same is taken back once no guess is wrong.
 A limit that would have to pull lets go. A joint that would need more than its friction slips, and friction then
 opposes the slip; a joint whose slip would reverse within the step sticks instead.
 """
@@ -123,8 +123,8 @@ def loop_forces(lp: LoopRows, out: Rows) -> None:
 RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH = range(6)  # modes of a degree of freedom; locked ones from STUCK on
 STIFF, HEAVY, GROWTH = 1e7, 1e9, 100.0  # inertia of a locked degree of freedom beside forces of loops, by its own
 HELD = 1e-8  # of the rate to be stopped, that a locked degree of freedom may keep
-SOON, LATER, SINGLY = range(3)  # how guesses are corrected
-EARLY = 4  # tries in which locked joints that loops move are led back
+AT_ONCE, SINGLY = range(2)  # how guesses are corrected
+TRIES, LEADS = 64, 4  # in a step: of guesses, and times that locked joints that loops move are led back
 SLACK = 1e-6  # of friction, by which joints that are changed one by one may miss their law
 NEAR = 1e-12  # rad or m from a limit: there
 ROUNDING = 1e-15  # m or rad: gaps that are none
@@ -187,11 +187,32 @@ def _stop_torque(mode: int, friction: Scalar, t: Scalar) -> Scalar:
 
 
 @loop_kernel
+def settle_modes(x: LinkageArrays, h: float, most: int) -> int:
+    """s.response with the modes guessed, corrected in at most so many tries; returns as `correct_modes`.
+
+    Once no guess is wrong, locked joints that loops have moved are led back, those locked last as those before.
+    """
+    m, s, e, w = x.still, x.s, x.e, x.w
+    how, leads, wrong = AT_ONCE, 0, 0
+    for _ in range(most):
+        impose_modes(e, w, h)
+        respond(m, s, w, x.lp)
+        wrong = correct_modes(m, s, e, w, h, how)
+        if wrong < 0 and how == AT_ONCE:
+            how = SINGLY
+        elif wrong <= 0:
+            if leads == LEADS or lead_back(m, s, w, h) == 0:
+                break
+            leads += 1
+    return wrong
+
+
+@loop_kernel
 def correct_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float, how: int) -> int:
     """Change wrong guesses; returns their number.
 
-    In `SOON` tries locked joints that loops have moved are led back. `SINGLY` the first wrong one is changed and no
-    other (Murty 1974). No joint lets go too often, as those do that rounding decides: with a minus, how many should.
+    `SINGLY` the first wrong one is changed and no other (Murty 1974). No joint lets go too often, as those do that
+    rounding decides: with a minus, how many should.
     """
     wrong, left, slack = 0, 0, SLACK if how == SINGLY else 0.0
     for k in range(len(m.axis)):
@@ -199,11 +220,9 @@ def correct_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: fl
         w.stop_torque[k] = _stop_torque(w.mode[k], e.friction[k], t)
         to, rate = _next_mode(s, e, w, h, k, v, t, slack)
         if to == w.mode[k]:
-            if how == SOON and w.lock[k] == 1:
-                wrong += lead_back(w, h, k, v)
             continue
         lets_go = w.mode[k] >= STUCK and to <= STUCK
-        if (how == SINGLY and wrong > 0) or (lets_go and w.releases[k] >= LETS_GO * (how // SINGLY + 1)):
+        if (how == SINGLY and wrong > 0) or (lets_go and w.releases[k] >= LETS_GO * (how + 1)):
             left += 1
             continue
         w.mode[k], w.mode_rate[k], w.lock[k] = to, rate, 0
@@ -213,13 +232,16 @@ def correct_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: fl
 
 
 @loop_kernel
-def lead_back(w: SweepWork, h: float, k: int, v: Scalar) -> int:
-    """Take back what loops have moved locked degree of freedom k, whose rate is v; 1 if it is enough to matter."""
-    missing = w.mode_rate[k] - v
-    if abs(missing) * h <= ROUNDING or abs(missing) <= HELD * abs(w.mode_rate[k] - w.rate[k]):
-        return 0
-    w.lead[k], w.firm[k] = w.lead[k] + missing / h, min(GROWTH * w.firm[k], HEAVY)
-    return 1
+def lead_back(m: Mechanism, s: JointState, w: SweepWork, h: float) -> int:
+    """Take back what loops have moved locked degrees of freedom; returns how many by enough to matter."""
+    count = 0
+    for k in range(len(m.axis)):
+        missing = w.mode_rate[k] - w.rate[k] - h * s.response[m.v_index[k]]
+        most = max(ROUNDING / h, HELD * abs(w.mode_rate[k] - w.rate[k]))
+        if w.lock[k] == 1 and abs(missing) > most:
+            w.lead[k], w.firm[k] = w.lead[k] + missing / h, min(GROWTH * w.firm[k], HEAVY)
+            count += 1
+    return count
 
 
 @loop_kernel

@@ -10,19 +10,15 @@ from __future__ import annotations
 from bough.adaptive.engines.interior_point import is_contradicted, solve_modes
 from bough.adaptive.engines.loops import place_loops
 from bough.adaptive.engines.modes import (
-    EARLY,
-    LATER,
     ROUNDING,
-    SINGLY,
-    SOON,
     STUCK,
+    TRIES,
     add_rates,
     begin_stops,
     bend,
-    correct_modes,
     guess_modes,
-    impose_modes,
     respond,
+    settle_modes,
 )
 from bough.adaptive.engines.sweeps import JointLaws, LinkageArrays, SweepWork, solve, velocities
 from bough.adaptive.tree.algebra import WELDED
@@ -31,7 +27,6 @@ from bough.compile.kernel import loop_kernel
 from bough.types import Scalar, Workspace
 
 EASY = 0.5  # share of friction up to which a joint counts as welded
-MOST = 64  # tries in a step
 
 
 @loop_kernel
@@ -46,17 +41,7 @@ def find_modes(x: LinkageArrays, h: float) -> None:
         respond(still, s, w, lp)
         return
     guess_modes(still, s, e, w, h)
-    how, tries = SOON, 0
-    while tries < MOST:
-        impose_modes(e, w, h)
-        respond(still, s, w, lp)
-        wrong, tries = correct_modes(still, s, e, w, h, how), tries + 1
-        if wrong == 0 or (wrong < 0 and how == SINGLY):
-            break
-        if wrong < 0:
-            how = SINGLY
-        elif tries == EARLY:
-            how = LATER
+    settle_modes(x, h, TRIES)
     if is_contradicted(still, s, e, w, h):
         solve_modes(x, h)
     w.lock[:] = 0
