@@ -69,7 +69,9 @@ def threaded(threads: int | None, run: Call) -> Any:
 def result_array(function: Function, rows: PeerState, size: int) -> Any:
     """An array for one result, None where there are several; results and calls that are too large are refused."""
     few: Any = function.at(rows.first(2))()
-    refuse_large(few if isinstance(few, tuple) else (few,), size)
+    nbytes = sum(x.nbytes for x in (few if isinstance(few, tuple) else (few,))) / 2 * size
+    if nbytes > MOST:
+        raise TooLargeError(f"the result takes {nbytes / 1e9:.1f} GB")
     some, seconds = function.at(rows.first(PROBE)), float("inf")
     for _ in range(2):
         began = perf_counter()
@@ -78,13 +80,6 @@ def result_array(function: Function, rows: PeerState, size: int) -> Any:
     if seconds > LONGEST:
         raise TooLargeError(f"a call takes {seconds:.1f} s")
     return np.zeros((size, *few.shape[1:])) if isinstance(few, np.ndarray) else None
-
-
-def refuse_large(few: Sequence[Any], size: int) -> None:
-    """Results of a few rows, if those of so many are too large."""
-    nbytes = sum(x.nbytes / len(x) for x in few) * size
-    if nbytes > MOST:
-        raise TooLargeError(f"the result takes {nbytes / 1e9:.1f} GB")
 
 
 def pinocchio_batch(name: str, ours: str, model: Model, s: PeerState, b: PeerState) -> dict[str, Call]:

@@ -9,17 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.absent import Requirements, robot_file
-from benchmarks.batches import refuse_large
 from benchmarks.dynamics import BATCH, G1, MANY
 from benchmarks.timing import Timing
 from bough import zoo
 from bough.app.bench.engines.pinocchio import pinocchio_model
 from bough.app.bench.states import check, layout, random_states
-from bough.app.bench.timing import Call, Contestant, Times, contest
+from bough.app.bench.timing import Call, Contestant, contest
 from bough.compile.settings import on_threads
 from bough.control import Gains, Reference, TaskController
 from bough.dynamics.engine import bind_arrays
-from bough.errors import TooLargeError
 from bough.io import load
 from bough.model import Model
 from bough.opspace import METHODS, ConstrainedDynamics, OperationalSpace, pose
@@ -235,14 +233,9 @@ def batch(p: Peers) -> list[Timing]:
         seconds = times.per(size) | contest({"loop over pin.computeDelassusMatrix": p.turns(p.delassus)})
         group = f"operational space, batch of {size}"
         found.append(Timing(group, p.model.name, "Lambda^-1", seconds))
-        full, note, few = Times({}, {}), "", p.space.full(Q[:2], V[:2])
-        try:
-            refuse_large((few.J, few.bias, few.inertia, few.jbar, few.nullspace), size)
-            own = contest(both_precisions(partial(on, p.space.full), (Q, V)), seconds=0.5).per(size)
-            full = own | contest({"loop over crba, frame Jacobians, numpy": p.turns(p.full_recipe)})
-        except TooLargeError as error:
-            note = f"not measured: {error}"
-        found.append(Timing(group, p.model.name, "J, beta, Lambda, Jbar, N", full, note))
+        full = contest(both_precisions(partial(on, p.space.full), (Q, V)), seconds=0.5).per(size)
+        full = full | contest({"loop over crba, frame Jacobians, numpy": p.turns(p.full_recipe)})
+        found.append(Timing(group, p.model.name, "J, beta, Lambda, Jbar, N", full))
     return found
 
 
