@@ -199,6 +199,7 @@ class Potentials:
 
     def _compose(self) -> Springs:
         """All terms in the order of DoF: the model's springs, then those that were set."""
+        self.longest = float(self._set.max_h.min(initial=math.inf))
         terms = joined([self._own, self._set])
         terms = Terms._make(column[np.argsort(terms.dof, kind="stable")] for column in terms)
         begin, end = (np.searchsorted(terms.dof, np.arange(len(self.given)), side=side) for side in ("left", "right"))
@@ -246,14 +247,14 @@ class Potentials:
                 tables.append(make_terms(at, FUNCTION, math.nan, function=number))
             else:
                 raise OptionError(f"a potential is harmonic, dihedral, barrier or a function, got {p!r}")
-        kept = self._set, self._functions, self.springs, self.functions
+        kept = self._set, self._functions, self.springs, self.functions, self.longest
         self._set = joined(tables)
         self._functions = {n: f for n, f in functions.items() if n in self._set.function}
         self.springs = self._compose()
         try:
             self.evaluate()
         except BaseException:
-            self._set, self._functions, self.springs, self.functions = kept
+            self._set, self._functions, self.springs, self.functions, self.longest = kept
             raise
         self.refresh()
 
@@ -271,9 +272,8 @@ class Potentials:
 
     def check_step(self, h: float) -> None:
         """Refuse a step that is too long for a potential; in motion h is the square of its time."""
-        longest = self._set.max_h.min(initial=math.inf)
-        if h > longest:
-            raise SettingError(f"a step of h = {h:g} s^2 is too long for a potential with max_h = {longest:g}")
+        if h > self.longest:
+            raise SettingError(f"a step of h = {h:g} s^2 is too long for a potential with max_h = {self.longest:g}")
 
     def refresh(self) -> None:
         """Torques and armatures from q, all of them."""

@@ -101,7 +101,8 @@ class MotionStepper(Stepper):
 
     def _advance(self, most: int, h: float) -> int:
         solver, region = self.solver, self.solver.region
-        solver.inputs.potentials.check_step(h * h)
+        if h * h > solver.inputs.potentials.longest:
+            solver.inputs.potentials.check_step(h * h)
         if not self.is_checked:
             self._check_loops()
         lead, is_exact = 0.0 if solver.integrator == "rk4" else h, solver.is_exact
