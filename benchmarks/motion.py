@@ -1,4 +1,4 @@
-"""Adaptive motion beside plain steps of all joints: one limb of 200 joints moves, the rest of the linkage is still."""
+"""Adaptive motion beside full steps of all joints: one limb of 200 joints moves, the rest of the linkage is still."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def steps(sim: Dynamics) -> float:
 
 
 def rows() -> list[Timing]:
-    """50,000 joints beside plain steps, in turn; a million joints; and a chain that moves everywhere, by "auto"."""
+    """50,000 joints beside full steps, in turn; a million joints; and a chain that moves everywhere, by "auto"."""
     found = [
         beside_plain("chain, hanging", hanging_chain(JOINTS), 10.0),
         beside_plain("molecule, hanging, held by friction", hanging_molecule(JOINTS), 0.3),
@@ -121,7 +121,7 @@ def many(name: str, make: Callable[[int], Limb], eps: float) -> Timing:
 
 
 def everywhere() -> Timing:
-    """Where all joints move, "auto" takes plain steps."""
+    """Where all joints move, "auto" takes full steps."""
     model = chain(JOINTS // 5)
     sims = []
     for method in ("auto", "full"):

@@ -93,7 +93,7 @@ def whole_fold(repeats: int = 3) -> Timing:
         plain.append(until(fold_, None, "aba", PART))
         ours.append(until(fold_, energy(0.6), "adaptive", PART))
     (p, m, _), (a, n, active) = min(plain), min(ours)
-    note = f"{a / p:.2f} times the time of plain steps: {n} steps for {m}, {active} joints open at the end"
+    note = f"{a / p:.2f} times the time of full steps: {n} steps for {m}, {active} joints open at the end"
     label = f"214 restraints, to {PART:g} of the energy, eps = 0.6"
     return Timing(GROUP, f"protein {len(fold_.model.joints):,}", label, {"full step, aba": p, "bough": a}, note)
 
@@ -117,7 +117,7 @@ def enzyme(repeats: int = 5) -> list[Timing]:
         plain, ours = best
         times = ", ".join(f"{share:g} in {a / p:.2f}" for share, p, a in zip(PASSED, plain, ours, strict=True))
         ends = "all joints" if sim.stats.method == "aba" else f"{sim.stats.active} joints open"
-        note = f"of the energy {times} of the time of plain steps; {ends} at the end"
+        note = f"of the energy {times} of the time of full steps; {ends} at the end"
         label = f"214 restraints, to {PASSED[-1]:g} of the energy, eps = {eps:g}"
         last = {"full step, aba": float(plain[-1]), "bough": float(ours[-1])}
         made.append(Timing(GROUP, f"adenylate kinase {len(fold_.model.joints):,}", label, last, note))
