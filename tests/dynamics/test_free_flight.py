@@ -58,13 +58,13 @@ def test_tumbling_keeps_angular_momentum_and_energy():
 
 
 @pytest.mark.parametrize("joint", ["floating", "planar"])
-@pytest.mark.parametrize("turned", [1.0, 2.0, 8.0])
-def test_linear_momentum_stays_at_radians_a_step(joint, turned):
+@pytest.mark.parametrize(("turned", "most"), [(1.0, 1e-9), (2.0, 1e-7), (8.0, 1e-6)])
+def test_linear_momentum_stays_at_radians_a_step(joint, turned, most):
     model = body(joint, inertia=(1.5, 2.0, 2.5))
     v = [1, 0.5, -0.2, 0.6 * turned / 1e-2, 0.8 * turned / 1e-2, 0] if joint == "floating" else [1, 0.5, turned / 1e-2]
     found = rollout(model, model.neutral, v, duration=1.0, dt=1e-2)
     momentum = found.momentum()[:, :3]
-    np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], momentum.shape), atol=1e-10 * turned / 1e-2)
+    np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], momentum.shape), rtol=0, atol=most)
 
 
 @pytest.mark.parametrize("turned", [0.05, 0.2, 0.4, 0.8, 1.2, 2.0, 8.0])
@@ -109,8 +109,8 @@ def test_a_locked_quadruped_in_a_backflip_stays_on_its_parabola(integrator, late
     t = found.time[:, None]
     path = centre[0] + t * speed + 0.5 * t * (t + late) * np.array([0, 0, -9.81])
     assert np.abs(centre - path).max() < most
-    atol = 1e-9 if integrator == "semi_implicit_euler" else most
-    np.testing.assert_allclose(found.momentum()[-1, :2], found.momentum()[0, :2], rtol=0, atol=10 * atol)
+    lost = np.abs(found.momentum()[-1, :2] - found.momentum()[0, :2]).max()
+    assert lost < (1e-9 if integrator == "semi_implicit_euler" else 10 * most)
 
 
 def test_free_joints_leave_less_error_than_a_plain_step():

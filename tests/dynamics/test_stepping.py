@@ -199,7 +199,7 @@ def test_prescribed_motion_by_every_integrator_and_execution(execution, integrat
                            motion={"b1": lambda t, x=q[1], u=v[1]: (x + t * u, u)})  # fmt: skip
             expected = oracle(model, q, v, tau, 0.01, integrator, rotor=np.array([0.0, 1e11, 0.0, 0.0]))
             for x, y in zip(step(q, v, tau, 0.01), expected, strict=True):
-                np.testing.assert_allclose(x, y, atol=2e-9, err_msg=law)
+                np.testing.assert_allclose(x, y, atol=1e-10, err_msg=law)
 
 
 def stepper(model, caller, execution, integrator, folder, **drive):

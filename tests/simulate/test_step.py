@@ -117,8 +117,8 @@ def test_energy_never_grows_from_contact():
     assert (energy[1] - energy[0]).max() < 1e-9
 
 
-def test_a_start_deep_in_the_ground_gains_no_energy():
-    """Stops cut moves out of the ground short, and legs fold on the way: energy does not rise in proportion."""
+def test_a_start_deep_in_the_ground_gains_hardly_any_energy():
+    """Stops cut moves out of the ground short, and legs fold on the way: at most 0.05 of some 28 J a step."""
     model = hopper()
     rng, N = np.random.default_rng(0), 24
     q, v = model.random_configuration(rng, N), rng.normal(size=(N, model.nv))
