@@ -4,8 +4,8 @@ K is the exact stiffness of gravity, forces, restraints and joint potentials, D 
 raised until the matrix is positive definite, and while the energy falls by much less than predicted (Nocedal & Wright,
 chapter 4); it falls with every good step, so that the last steps are Newton's own. Where K + mu D is not positive
 definite, a stiffness takes its place that compression does not soften. Loops are held by multipliers and a penalty, the
-augmented Lagrangian (Hestenes 1969, Powell 1969); their directions, and those of springs between two bodies, are
-eliminated after the tree, as a Schur complement whose inertia shows negative curvature.
+augmented Lagrangian (Hestenes 1969, Powell 1969). Their forces, and those of springs between two bodies, are rows that
+the sweep eliminates where their two sides meet (`engines.loops`); the signs of all pivots show negative curvature.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.closure import Closures
+from bough.adaptive.engines.loops import LoopRows, loop_gaps, make_loops
 from bough.adaptive.engines.newton import (
-    newton_factor,
+    SLACK,
     newton_forces,
     newton_loops,
-    newton_motion,
+    newton_pairs,
     newton_place,
-    newton_rows,
     newton_solve,
-    newton_solve_rows,
     newton_sum,
     newton_ties,
     newton_work,
@@ -38,9 +37,9 @@ from bough.adaptive.engines.sweeps import move_joints, world_poses
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.lbfgs import Energy, Result, minimize_energy
 from bough.compile.run.direct import compiled
+from bough.dynamics.kinematics import body_velocities
 from bough.dynamics.laws import coordinate_limits
 from bough.errors import NumericalError, SettingError
-from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.types import FloatArray, IntArray
 
 STEPS, CALLS = 200, 1000  # at most, by default
@@ -56,13 +55,13 @@ BALANCED = 1e-12  # of the largest moment: forces that rounding leaves
 SOFT, HARD = 10.0, 100.0  # penalty of open loops at first and at last, by the largest force and the linkage's size
 CALM, NEARLY = 0.1, 0.05  # rad in a step, and gaps by the linkage's size, below which multipliers are taken over
 CLOSED = 1e-3  # of the linkage's size: loops that are not open farther carry forces from the beginning
-REDUNDANT = 1e-12  # directions of loops that answer so much less than others
+REFINED = 3  # solutions by which first multipliers are found
 STOPPED = 1e100  # the stiffness of a joint at its limit
-SLACK = 1e100  # the compliance of a spring that does nothing
 SADDLE = 1e-6  # mu: less negative curvature is rounding
 POWERS = 40  # iterations that find a direction of negative curvature
 MEMORY = 8  # steps from which the stiffness of loads without a potential is learned
 GROWTH = 1.5  # of the forces left that is allowed there in one step
+RIGID = 1e9  # times the penalty: of loops that hardly give way
 EYE = np.eye(3)
 
 
@@ -89,12 +88,13 @@ class Equilibrium:
         self.force, self.step, self._scratch = np.zeros(n), np.zeros(nv), np.zeros(nv)
         self.gap = np.zeros(0 if closures is None else sum(map(len, closures.closing.rows)))
         self.lam, self.kappa = np.zeros(len(self.gap)), 0.0  # multipliers and penalty of the loops
-        self.compliance = np.zeros(0)
-        self.columns: FloatArray = np.zeros((0, n))
         self.stiff = np.zeros((0 if ties is None else len(ties.stiffness), 6))
-        self.mu, self._least, self._follows = 0.0, 0.0, False
-        self._answers: FloatArray = self.columns
-        self._schur: tuple[IntArray, IntArray, FloatArray]  # packed rows of a chain: parents, where rows begin, L and D
+        self._pairs: IntArray = np.zeros(0, np.int64)  # springs between two bodies
+        if ties is not None:
+            self._pairs = np.flatnonzero((ties.body >= 0).all(axis=1))
+        self.rows: Any = self._make_rows()
+        self._springs = self._answer = np.zeros(0)  # compliance of the springs, and the last forces of the loops
+        self.mu, self._least, self._follows, self._exact = 0.0, 0.0, False, 1
         self._history: list[tuple[FloatArray, FloatArray]] = []  # steps, and what they changed of the forces
         self._force: FloatArray | None = None
         self._moved, self.calls = self.step, 0
@@ -110,10 +110,36 @@ class Equilibrium:
         bend = 1.0 / float((1.0 / springs).sum()) / self.length if len(springs) else 0.0  # one after the other
         weight = max(float(np.abs(self.work.F).sum(axis=1).max(initial=0.0)), bend) or 1.0
         self.kappa, self._stiffness = SOFT * weight / self.length, HARD * weight / self.length
-        if len(self.gap) and np.abs(self.gap).max() < CLOSED * self.length:
-            A = self.columns[: len(self.gap)]
-            self.lam[:] = -np.linalg.lstsq(A @ A.T, A @ self.force, rcond=REDUNDANT)[0]
         self.place()
+        if len(self.gap) and np.abs(self.gap).max() < CLOSED * self.length:
+            self.balance()
+            self.place()
+
+    def _make_rows(self) -> Any:
+        """Rows of loops, then of springs between two bodies; () without any."""
+        loops, k = self.closures, len(self._pairs)
+        if loops is None and not k:
+            return ()
+        body, frame, rows = np.zeros((0, 2), np.int64), np.zeros((0, 12)), []
+        if loops is not None:
+            body, frame, rows = loops.closing
+        if self.ties is not None:
+            body = np.concatenate([body, self.ties.body[self._pairs]])
+        frame = np.concatenate([frame, np.tile(np.eye(4, 3).ravel(), (2 * k, 1))])
+        return make_loops(np.asarray(self.m.parent), len(self.m.axis), body, frame, [*rows, *k * [[3, 4, 5]]])
+
+    def balance(self) -> None:
+        """Find multipliers that balance forces as far as loops can; forces are those without a penalty then."""
+        kappa, self.mu, self._exact = self.kappa, 1.0, 1
+        for _ in range(REFINED):
+            self.kappa = 0.0
+            self.place()
+            self.kappa = RIGID * self._stiffness
+            if math.isfinite(self._solve(self.force, self.step)):
+                self.lam += self._answer
+        self.mu, self.kappa = 0.0, 0.0
+        self.place()
+        self.kappa = kappa
 
     def _clip(self) -> None:
         q = self.inputs.shared.q
@@ -134,13 +160,14 @@ class Equilibrium:
         compiled(newton_place)(self.m, inputs.shared.q, loads, inputs.potentials.springs, w)
         if self.ties is not None:
             compiled(newton_ties)(w, self.ties, self.stiff)
+        if len(self.rows):
+            self._place_rows(self.rows)
         self.force[:] = -w.slope
         compiled(newton_forces)(self.m, w, self.force)
-        self._place_rows()
         compiled(newton_sum)(self.m, w)
         self._spread()
         if len(self._limited):  # joints that are pressed against a limit stay there
-            self._stop(self.left()[self._limited])
+            self._stop(self.force[self._limited])
         self.calls += 1
 
     def _stop(self, outward: FloatArray) -> bool:
@@ -153,7 +180,6 @@ class Equilibrium:
         stopped = self._limited[beyond & (self.work.curve[self._limited] < STOPPED)]
         self.work.curve[stopped] = STOPPED
         self.force[stopped] = 0.0
-        self.columns[:, stopped] = 0.0
         return len(stopped) > 0
 
     def _spread(self) -> None:
@@ -176,10 +202,6 @@ class Equilibrium:
         """Forces of the loops: multipliers, and a penalty for gaps (Hestenes 1969, Powell 1969)."""
         return self.lam - self.kappa * self.gap
 
-    def left(self) -> FloatArray:
-        """Forces (n,) that joints and loops leave."""
-        return self.force + self.pull @ self.columns[: len(self.gap)] if len(self.gap) else self.force
-
     @property
     def noise(self) -> float:
         """The size of forces that are rounding."""
@@ -188,36 +210,19 @@ class Equilibrium:
     def merit(self) -> float:
         """The function that a step must lower: the energy with that of the loops, or the forces that are left."""
         if not self.has_energy:
-            return float(np.linalg.norm(self.left()))
+            return float(np.linalg.norm(self.force))
         return float(self.work.energy[0] + (0.5 * self.kappa * self.gap - self.lam) @ self.gap)
 
-    def _place_rows(self) -> None:
-        """Directions that are not eliminated on the tree: those that loops hold, then springs between two bodies."""
-        w, bodies, wrenches, self.compliance = self.work, [], [], np.zeros(0)
-        if self.closures is not None:
-            lp = self.closures.place(w.pose[self.closures.bodies])
-            self.gap = lp.gap.copy()
-            bodies, wrenches = [lp.body[lp.loop]], [lp.wrench]
-            compiled(newton_loops)(w, lp, self.pull)
+    def _place_rows(self, lp: LoopRows) -> None:
+        """Unit forces of rows and their compliance, gaps of loops, and their forces among those on bodies."""
+        w, on = self.work, lp.body.ravel()
+        lp.pose[:] = np.where((on >= 0)[:, None], w.pose[on], np.eye(4, 3).ravel())
+        compiled(loop_gaps)(lp)
+        self.gap, lp.gap[:] = lp.gap[: len(self.gap)].copy(), 0.0
+        compiled(newton_loops)(w, lp, self.pull)
         if self.ties is not None:
-            self._place_pairs(self.ties, bodies, wrenches)
-        self.columns = np.zeros((sum(map(len, bodies)), len(self.force)))
-        if len(self.columns):
-            compiled(newton_rows)(self.m, w, np.concatenate(bodies), np.concatenate(wrenches), self.columns)
-
-    def _place_pairs(self, t: Ties, bodies: list[Any], wrenches: list[Any]) -> None:
-        """Rows of springs between two bodies, and their compliance."""
-        w, found = self.work, []
-        for j in np.flatnonzero((t.body >= 0).all(axis=1)).tolist():
-            e, along, across = self.stiff[j, :3], self.stiff[j, 3], self.stiff[j, 4]
-            for d, k in zip(axes_along(e), (along, across, across), strict=True):
-                if k != 0.0:
-                    bodies.append(t.body[j : j + 1])
-                    found.append(1.0 / k)
-                    for side, sign in ((0, -1.0), (1, 1.0)):
-                        f = sign * (w.pose[t.body[j, side], :9].reshape(3, 3).T @ d)
-                        wrenches.append(np.concatenate([np.cross(t.point[2 * j + side], f), f])[None])
-        self.compliance = np.array(found)
+            compiled(newton_pairs)(w, self.ties, self.stiff, self._pairs, lp)
+        self._springs = lp.soft[len(self.gap) :].copy()
 
     # One step
 
@@ -233,32 +238,25 @@ class Equilibrium:
             size, V = np.linalg.eigh(turn)
             turn = (V * np.maximum(size, 0.0)[:, None, :]) @ V.transpose(0, 2, 1)
             B[:] = 0.5 * np.trace(turn, axis1=1, axis2=2)[:, None, None] * EYE - turn
-        wrong = float(compiled(newton_factor)(self.m, self.work, self.mu, exact))
-        k, loops = len(self.columns), len(self.gap)
-        if k == 0 or math.isnan(wrong):
-            return wrong == 0.0
-        self._answers = np.zeros_like(self.columns)
-        compiled(newton_solve_rows)(self.m, self.work, self.columns, self._answers, self._scratch)
-        springs = self.compliance if exact else np.where(self.compliance < 0.0, SLACK, self.compliance)
-        soft = np.concatenate([np.full(loops, 1.0 / self.kappa), springs])
-        rows, schur = np.cumsum(np.arange(k + 1)), self.columns @ self._answers.T + np.diag(soft)
-        self._schur = np.arange(-1, k - 1), rows, schur[np.tril_indices(k)]
-        compiled(ltdl)(*self._schur)
-        pivots = self._schur[2][rows[1:] - 1]
-        return bool(np.isfinite(pivots).all() and np.sum(pivots < 0.0) == wrong + np.sum(soft < 0.0))
+        self._exact = exact
+        return self._eliminate(self.force, self.step) == 0.0
+
+    def _eliminate(self, force: FloatArray, out: FloatArray) -> float:
+        """out (nv,) = matrix^-1 force (n,); returns how many negative eigenvalues the matrix has, or NaN."""
+        lp, loops, negative = self.rows, len(self.gap), 0
+        if len(lp):
+            lp.soft[:loops] = 1.0 / self.kappa
+            lp.soft[loops:] = self._springs if self._exact else np.where(self._springs < 0.0, SLACK, self._springs)
+            negative = int(np.sum(lp.soft < 0.0))
+        force = np.ascontiguousarray(force)
+        wrong = float(compiled(newton_solve)(self.m, self.work, lp, self.mu, self._exact, force, out))
+        self._answer = lp.lam[:loops].copy() if len(lp) else self._answer
+        return wrong + negative
 
     def _solve(self, force: FloatArray, out: FloatArray) -> float:
-        """out (nv,) = matrix^-1 force (n,), and how far it moves bodies."""
-        compiled(newton_solve)(self.m, self.work, np.ascontiguousarray(force), out)
-        if len(self.columns):
-            out[self.m.v_index] += self._response(self.columns @ out[self.m.v_index])
-        return self.motion_of(out)
-
-    def _response(self, gap: FloatArray) -> FloatArray:
-        """How joints move (n,) to take back what they did to the rows."""
-        x = np.append(gap, np.zeros(len(self.columns) - len(gap)))
-        compiled(ltdl_solve)(*self._schur, x[:, None])
-        return np.asarray(-self._answers.T @ x)
+        """The same, and how far it moves bodies."""
+        wrong = self._eliminate(force, out)
+        return math.nan if math.isnan(wrong) else self.motion_of(out)
 
     def _learned(self) -> float:
         """The step that is best by what the last ones did to the forces (Anderson 1965).
@@ -281,7 +279,10 @@ class Equilibrium:
 
     def motion_of(self, step: FloatArray) -> float:
         """How far a step moves bodies at most; their motions are left in `work.p`."""
-        return float(compiled(newton_motion)(self.m, self.work, step, self.length))
+        m, w = self.m, self.work
+        compiled(body_velocities)(m, step, w.sweep.X, w.p)
+        slides = np.abs(step[m.v_index[m.axis > 2]]).max(initial=0.0) / self.length
+        return float(max(np.linalg.norm(w.p[:, :3], axis=1).max(initial=0.0), slides))
 
     def advance(self) -> float:
         """One step downhill; returns how far bodies turn or joints slide in it at most."""
@@ -290,8 +291,8 @@ class Equilibrium:
             most = math.nan  # where the solution does not lead to a minimum
             exact = self._factor(1)
             if exact or (self.mu > 0.0 and self._factor(0)):
-                known = len(self.columns) or self.has_energy
-                most = self._solve(self.left(), self.step) if known else self._learned()
+                known = len(self.rows) or self.has_energy
+                most = self.motion_of(self.step) if known else self._learned()
                 if not exact and len(self.gap) and most > LONG * LIMIT:
                     most = math.nan
                 if len(self._limited) and self._stop(self.step[self.m.v_index[self._limited]]):
@@ -327,11 +328,11 @@ class Equilibrium:
         """
         q, before = self.inputs.shared.q, self.inputs.shared.q.copy()
         bar, size = self.merit(), float(self.work.energy[1])
-        hope = (share - 0.5 * share**2) * float(self.left() @ self.step[self.m.v_index])
+        hope = (share - 0.5 * share**2) * float(self.force @ self.step[self.m.v_index])
         compiled(move_joints)(self.m, q, share * self.step, 1.0, q)
         self._clip()
         if len(self.gap):
-            self._correct(q, self.gap + share * self.columns[: len(self.gap)] @ self.step[self.m.v_index])
+            self._correct(q, self.gap - share / self.kappa * self._answer)
             self._clip()
         self.place()
         found, noise = self.merit(), ROUNDING * max(size, abs(bar))
@@ -350,11 +351,13 @@ class Equilibrium:
     def _correct(self, q: FloatArray, predicted: FloatArray) -> None:
         """Take back what loops opened beyond prediction, because they are curved, with the matrix of the step."""
         assert self.closures is not None
-        w = self.work
-        compiled(world_poses)(self.m, q, w.X, w.pose)
-        gap = self.closures.place(w.pose[self.closures.bodies]).gap
-        self._scratch[self.m.v_index] = self._response(gap - predicted)
-        if self.motion_of(self._scratch) < LIMIT:
+        w, lp, loops = self.work, self.rows, len(self.gap)
+        compiled(world_poses)(self.m, q, w.sweep.X, w.pose)
+        lp.gap[:loops] = self.closures.place(w.pose[self.closures.bodies]).gap - predicted
+        lp.rate[0] = 1.0
+        most = self._solve(np.zeros_like(self.force), self._scratch)
+        lp.rate[0] = 0.0
+        if most < LIMIT:
             compiled(move_joints)(self.m, q, self._scratch, 1.0, q)
 
     def way_down(self) -> FloatArray | None:
@@ -386,18 +389,11 @@ class Equilibrium:
             motion = self.advance()
             done(1)
             open_ = np.abs(self.gap).max(initial=0.0)
-            if (motion <= tol or np.abs(self.left()).max(initial=0.0) <= self.noise) and open_ <= tol * min(
+            if (motion <= tol or np.abs(self.force).max(initial=0.0) <= self.noise) and open_ <= tol * min(
                 1.0, self.length
             ):
                 return True, k + 1, motion
         return False, most, motion
-
-
-def axes_along(e: FloatArray) -> FloatArray:
-    """(3, 3): three directions at right angles, the first along e."""
-    other = np.cross(e, EYE[np.argmin(np.abs(e))])
-    other /= np.linalg.norm(other)
-    return np.stack([e, other, np.cross(e, other)])
 
 
 def minimize(inputs: Inputs, closures: Closures | None, given: Request, tol: float, steps: Any) -> Result:
@@ -425,19 +421,21 @@ def by_newton(search: Equilibrium, tol: float, most: int, done: Callable[[int], 
     """Newton's method, and whether it ended at a saddle."""
     began = time.perf_counter()
     converged, steps, motion = search.settle(tol, most, done)
-    left, direction, reason = search.left(), None, "forces are balanced"
+    direction, reason = None, "forces are balanced"
     if not converged:
         reason = unsettled(search, steps, motion)
-    elif len(search.gap):
-        left = search.force + search.lam @ search.columns[: len(search.gap)]  # gaps are rounding
     if converged and search.has_energy:
         direction = search.way_down()
         if direction is not None:
             converged, reason = False, "forces are balanced at a saddle: the energy falls along `direction`"
     energy = float(search.work.energy[0]) if search.has_energy else math.nan
+    if converged and len(search.gap):
+        search.balance()
+    left, open_ = (float(np.abs(x).max(initial=0.0)) for x in (search.force, search.gap))
+    seconds = time.perf_counter() - began
     return Result(
-        converged, reason, search.inputs.configuration, energy, float(np.abs(left).max(initial=0.0)), motion, steps,
-        search.calls, float(np.abs(search.gap).max(initial=0.0)), time.perf_counter() - began, direction,
+        converged, reason, search.inputs.configuration, energy, left, motion, steps,
+        search.calls, open_, seconds, direction,
     )  # fmt: skip
 
 
@@ -470,7 +468,7 @@ def unsettled(search: Equilibrium, steps: int, motion: float) -> str:
     m, w = search.m, search.work
     why = "there is no equilibrium near, or more steps are needed"
     free = (np.repeat(m.parent, np.diff(m.dof)) < 0) & (m.axis > 2) & (w.curve == 0.0)
-    if free.any() and not len(search.columns) and not w.K.any():
+    if free.any() and not len(search.rows) and not w.K.any():
         k = int(np.argmax(np.where(free, np.abs(search.force), -1.0)))
         if abs(search.force[k]) > 1e-6 * float(np.abs(w.F).max(initial=0.0)):
             name = search.inputs.model.dof_names[m.v_index[k]]
@@ -504,7 +502,7 @@ def sensitivity(inputs: Inputs, closures: Closures | None, ties: Ties | None, co
     """
     here = Equilibrium(inputs, closures, ties, None)
     m, w, model = here.m, here.work, inputs.model
-    left, size = float(np.abs(here.left()).max(initial=0.0)), float(np.abs(w.G).max(initial=0.0))
+    left, size = float(np.abs(here.force).max(initial=0.0)), float(np.abs(w.G).max(initial=0.0))
     if left > UNBALANCED * max(size, float(np.abs(w.slope).max(initial=0.0))):
         raise NumericalError(f"there is no equilibrium here: a force of {left:.2g} is left; call minimize first")
     a = here.adjoint(cotangent[m.v_index])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.engines.newton import newton_factor, newton_solve, newton_work
+from bough.adaptive.engines.newton import newton_solve, newton_work
 from bough.adaptive.engines.sweeps import world_poses
 from bough.compile.run.direct import compiled
 from bough.errors import ModelError, NonFiniteError, SettingError, ShapeError
@@ -67,7 +67,7 @@ class MassMetric:
             raise ModelError(f"joint {name!r} mimics another: the mass metric has no coupled joints")
         self.m, self.work = model.mechanism, newton_work(model.mechanism)
         m, w = self.m, self.work
-        compiled(world_poses)(m, q, w.X, w.pose)
+        compiled(world_poses)(m, q, w.sweep.X, w.pose)
         w.metric[:] = m.inertia
         mass, h, P = m.inertia[:, 9], m.inertia[:, 6:9], w.pose[:, 9:]
         R = w.pose[:, :9].reshape(-1, 3, 3)
@@ -82,13 +82,12 @@ class MassMetric:
 
     def place(self, q: FloatArray) -> None:
         """Go to q (nq,)."""
-        compiled(world_poses)(self.m, q, self.work.X, self.work.pose)
-        compiled(newton_factor)(self.m, self.work, 1.0, 1)
+        compiled(world_poses)(self.m, q, self.work.sweep.X, self.work.pose)
 
     def solve(self, force: FloatArray) -> FloatArray:
         """(H + R)^-1 force, (nv,) both."""
         out = np.empty(len(force))
-        compiled(newton_solve)(self.m, self.work, np.ascontiguousarray(force[self.m.v_index]), out)
+        compiled(newton_solve)(self.m, self.work, (), 1.0, 1, np.ascontiguousarray(force[self.m.v_index]), out)
         return out
 
 

@@ -9,7 +9,7 @@ import naive
 from adaptive.linkages import random_linkage
 from bough import adaptive
 from bough.adaptive import QuasiStatics
-from bough.adaptive.engines.newton import newton_factor, newton_solve
+from bough.adaptive.engines.newton import newton_solve
 from bough.adaptive.equilibrium import Equilibrium
 from bough.compile.run.direct import compiled
 
@@ -49,10 +49,10 @@ def test_the_matrix_that_is_eliminated_is_that_of_differences_of_forces(seed):
 
     def eliminated(mu):
         """K + mu D, from its inverse, with the number of its negative eigenvalues checked."""
-        wrong = compiled(newton_factor)(search.m, search.work, mu, 1)
         inverse = np.zeros((nv, nv))
         for k, e in enumerate(np.eye(nv)):
-            compiled(newton_solve)(search.m, search.work, np.ascontiguousarray(e[v]), inverse[k])
+            force = np.ascontiguousarray(e[v])
+            wrong = compiled(newton_solve)(search.m, search.work, (), mu, 1, force, inverse[k])
         A = np.linalg.inv(inverse)
         assert wrong == np.count_nonzero(np.linalg.eigvalsh((A + A.T) / 2) < 0.0)
         return A

@@ -86,6 +86,7 @@ class LoopRows(NamedTuple):
     D: FloatArray  # (n,)
     rate: FloatArray  # (1,) share of the gaps to close, by h
     given: FloatArray  # (m,) how rows open without any force here: what moves beside what the sweep looks at
+    soft: FloatArray  # (m,) how far a unit of their force opens them: 0 for loops, or for no row that closes there
     reach: FloatArray  # (1,) how far closing frames are from where they meet: the length by which units are compared
 
 
@@ -146,7 +147,7 @@ def make_loops(parent: IntArray, dofs: int, body: IntArray, frame: FloatArray, r
         np.searchsorted(np.sort(closes), np.arange(N + 2)), np.argsort(closes, kind="stable"),
         np.zeros((len(at), 6)), np.zeros((len(at), 6)), n6, np.zeros((2 * m, 6)), mm[0], np.zeros(m), mm[1],
         mm[2], np.zeros(m), n6.copy(), mm[3], np.zeros((m, 1)), *np.zeros((2, m)), np.zeros(dofs), np.zeros(1),
-        np.zeros(m), np.ones(1),
+        np.zeros(m), np.zeros(m), np.ones(1),
     ])  # fmt: skip
 
 
@@ -348,6 +349,34 @@ def factor_closing(lp: LoopRows, c0: int, c1: int, free: Motion) -> None:
 
 
 @loop_kernel
+def factor_soft(lp: LoopRows, c0: int, c1: int) -> Scalar:
+    """L_CC of soft rows, by directions in lp.V that are conjugate to each other, in the order of the rows.
+
+    Returns how many of them have a negative L, or NaN where one has none.
+    """
+    wrong = 0.0
+    for a in range(c0, c1):
+        p = lp.closed[a]
+        for b in range(c0, c1):
+            lp.V[lp.closed[b], p] = 1.0 if b == a else 0.0
+        for b in range(c0, a):
+            q, x = lp.closed[b], 0.0
+            for c in range(c0, b + 1):
+                x += lp.L[p, lp.closed[c]] * lp.V[lp.closed[c], q]
+            x = x * lp.A[q, q]
+            for c in range(c0, b + 1):
+                lp.V[lp.closed[c], p] -= x * lp.V[lp.closed[c], q]
+        D = 0.0
+        for c in range(c0, a + 1):
+            D += lp.L[p, lp.closed[c]] * lp.V[lp.closed[c], p]
+        if not abs(D) > 0.0:
+            return np.nan
+        wrong += 1.0 if D < 0.0 else 0.0
+        lp.A[p, p], lp.scale[p] = 1.0 / D, 1.0
+    return wrong
+
+
+@loop_kernel
 def solve_closing(lp: LoopRows, c0: int, c1: int, Y: Rows, j: int) -> None:
     """Column j of Y, over the rows that close, becomes L_CC^-1 times it."""
     for a in range(c0, c1):
@@ -367,12 +396,15 @@ def solve_closing(lp: LoopRows, c0: int, c1: int, Y: Rows, j: int) -> None:
 
 
 @loop_kernel
-def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> None:
-    """Eliminate the forces of the rows that close at body i (the ground where `body` < 0)."""
-    c0, c1 = lp.closing[i], lp.closing[i + 1]
+def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> Scalar:
+    """Eliminate the forces of the rows that close at body i (the ground where `body` < 0); see `factor_soft`."""
+    c0, c1, wrong = lp.closing[i], lp.closing[i + 1], 0.0
     if c0 == c1:
-        return
-    factor_closing(lp, c0, c1, free)
+        return wrong
+    if lp.soft[lp.closed[c0]] != 0.0:
+        wrong = factor_soft(lp, c0, c1)
+    else:
+        factor_closing(lp, c0, c1, free)
     e0, e1 = 0, 0
     if body >= 0:
         e0, e1 = lp.first[body], lp.first[body + 1]
@@ -388,7 +420,7 @@ def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> 
         solve_closing(lp, c0, c1, lp.YO, lp.row[e])
     solve_closing(lp, c0, c1, lp.y, 0)
     if body < 0:
-        return
+        return wrong
     IA, pA = get21(w.IA, body), get6(w.pA, body)
     for c in range(c0, c1):
         r = lp.closed[c]
@@ -403,6 +435,7 @@ def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> 
                 lp.L[o, lp.row[f]] -= lp.L[o, r] * lp.YO[r, lp.row[f]]
     put21(w.IA, body, IA)
     put6(w.pA, body, pA)
+    return wrong
 
 
 @kernel
@@ -425,6 +458,7 @@ def begin_rows(lp: LoopRows) -> None:
     lp.K[:, :] = 0.0
     lp.K0[:, :] = 0.0
     for r in range(len(lp.loop)):
+        lp.L[r, r] = lp.soft[r]
         for side in range(2):
             at, f = lp.start[r, side], get6(lp.wrench, 2 * r + side)
             if at >= 0:

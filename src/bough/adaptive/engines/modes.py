@@ -58,7 +58,7 @@ def respond(m: Mechanism, s: JointState, w: SweepWork, lp: LoopRows) -> None:
         for side in range(2):
             if lp.body[c, side] >= 0:
                 put6(w.loop, lp.body[c, side], ZERO6)
-    inward(m, w.tau, w, lp)
+    inward(m, w.tau, w, lp, ())
     outward_accelerations(m, w.loop, s.response, w, lp)
 
 

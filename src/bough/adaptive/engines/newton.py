@@ -22,7 +22,7 @@ import numpy as np
 
 from bough.adaptive.engines.loops import LoopRows
 from bough.adaptive.engines.rest import Ties, direction
-from bough.adaptive.engines.sweeps import world_poses
+from bough.adaptive.engines.sweeps import SweepWork, inward, make_work, outward_accelerations, world_poses
 from bough.adaptive.potentials import Springs, term
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.layout import compose, get_pose
@@ -30,12 +30,9 @@ from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import (
     Mechanism,
     along,
-    articulated_freedom,
-    articulated_to_parent,
     difference_joint,
     force_to_parent,
     freedom,
-    motion_to_body,
     origin_in_parent,
     turn_to_parent,
 )
@@ -44,10 +41,8 @@ from bough.spatial import (
     add6,
     articulated,
     articulated_add,
-    articulated_downdate,
     cross,
     dot3,
-    dot6,
     get3,
     get6,
     get9,
@@ -66,9 +61,9 @@ from bough.spatial import (
     scale6,
     sub3,
 )
-from bough.types import ArticulatedInertia, FloatArray, Force, Rotation, Rows, Scalar, Vector
+from bough.types import ArticulatedInertia, FloatArray, Force, Rotation, Rows, Scalar, Vector, Workspace
 
-SINGULAR = 1e-14  # a pivot this much smaller than what it is made of is none
+SLACK = 1e100  # the compliance of a spring that does nothing
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 ZERO15 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 FAR_FROM = 1e-6  # of its length: a spring that is shorter has no stiffness across
@@ -77,9 +72,9 @@ FAR_FROM = 1e-6  # of its length: a spring that is shorter has no stiffness acro
 class NewtonWork(NamedTuple):
     """Working space: N bodies, n DoF."""
 
-    X: FloatArray  # (N, 12)
+    sweep: SweepWork
+    still: Mechanism  # without gravity, its armature the stiffness of joints
     pose: FloatArray  # (N, 12) in the world
-    IA: FloatArray  # (N, 21)
     F: FloatArray  # (N, 3) forces beyond a body's joint with directions in the world, in its frame
     G: FloatArray  # (N, 9) and their moments x f'
     B: FloatArray  # (N, 9) those of the forces on a body itself and through the joints on it
@@ -87,9 +82,7 @@ class NewtonWork(NamedTuple):
     metric: FloatArray  # (N, 10) of the trust region, in the form of rigid inertias
     f: FloatArray  # (N, 6) all forces on a body, in its frame
     p: FloatArray  # (N, 6)
-    W: FloatArray  # (n, 6)
-    D: FloatArray  # (n,)
-    u: FloatArray  # (n,)
+    N: FloatArray  # (n, 6) geometric stiffness of joints
     slope: FloatArray  # (n,) V' less the torque given
     curve: FloatArray  # (n,) V''
     rotor: FloatArray  # (n,) of the metric, at joints
@@ -99,8 +92,10 @@ class NewtonWork(NamedTuple):
 def newton_work(m: Mechanism) -> NewtonWork:
     """Space for a mechanism."""
     N, n = len(m.parent), len(m.axis)
-    widths = (12, 12, 21, 3, 9, 9, 21, 10, 6, 6)
-    return NewtonWork._make([*(np.zeros((N, k)) for k in widths), np.zeros((n, 6)), *np.zeros((5, n)), np.zeros(2)])
+    widths = (12, 3, 9, 9, 21, 10, 6, 6)
+    arrays = [*(np.zeros((N, k)) for k in widths), np.zeros((n, 6)), *np.zeros((3, n)), np.zeros(2)]
+    still = m._replace(gravity=np.zeros(3), armature=np.zeros(n))
+    return NewtonWork(make_work(N, n, False, False, False), still, *arrays)
 
 
 @inlined
@@ -165,7 +160,7 @@ def _load(m: Mechanism, loads: Loads, w: NewtonWork, i: int) -> None:
 def newton_place(m: Mechanism, q: Rows, loads: Loads, p: Springs, w: NewtonWork) -> None:
     """Where all bodies are, forces on them, potentials of joints, and the energy."""
     w.energy[0], w.energy[1] = 0.0, 0.0
-    world_poses(m, q, w.X, w.pose)
+    world_poses(m, q, w.sweep.X, w.pose)
     for i in range(len(m.parent)):
         _load(m, loads, w, i)
         difference_joint(m, i, p.zero, q, p.x)
@@ -192,7 +187,7 @@ def newton_forces(m: Mechanism, w: NewtonWork, out: Rows) -> None:
         for k in range(m.dof[i], m.dof[i + 1]):
             out[k] += along(m, k, f)
         if m.parent[i] >= 0:
-            put6(w.p, m.parent[i], add6(get6(w.p, m.parent[i]), force_to_parent(m, w.X, i, f)))
+            put6(w.p, m.parent[i], add6(get6(w.p, m.parent[i]), force_to_parent(m, w.sweep.X, i, f)))
 
 
 @inlined
@@ -200,15 +195,15 @@ def newton_forces(m: Mechanism, w: NewtonWork, out: Rows) -> None:
 def _moments_to_parent(m: Mechanism, w: NewtonWork, i: int) -> None:
     """F and G of body i about the parent's origin."""
     p, G = m.parent[i], get9(w.G, i)
-    F = turn_to_parent(m, w.X, i, get3(w.F, i))
-    o = origin_in_parent(m, w.X, i)
+    F = turn_to_parent(m, w.sweep.X, i, get3(w.F, i))
+    o = origin_in_parent(m, w.sweep.X, i)
     # R G R' column by column, then row by row
-    a = turn_to_parent(m, w.X, i, (G[0], G[3], G[6]))
-    b = turn_to_parent(m, w.X, i, (G[1], G[4], G[7]))
-    c = turn_to_parent(m, w.X, i, (G[2], G[5], G[8]))
-    x = turn_to_parent(m, w.X, i, (a[0], b[0], c[0]))
-    y = turn_to_parent(m, w.X, i, (a[1], b[1], c[1]))
-    z = turn_to_parent(m, w.X, i, (a[2], b[2], c[2]))
+    a = turn_to_parent(m, w.sweep.X, i, (G[0], G[3], G[6]))
+    b = turn_to_parent(m, w.sweep.X, i, (G[1], G[4], G[7]))
+    c = turn_to_parent(m, w.sweep.X, i, (G[2], G[5], G[8]))
+    x = turn_to_parent(m, w.sweep.X, i, (a[0], b[0], c[0]))
+    y = turn_to_parent(m, w.sweep.X, i, (a[1], b[1], c[1]))
+    z = turn_to_parent(m, w.sweep.X, i, (a[2], b[2], c[2]))
     widen(w, p, o, F)
     put3(w.F, p, add3(get3(w.F, p), F))
     _add9(w.G, p, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
@@ -265,15 +260,38 @@ def _tie_body(w: NewtonWork, i: int, r: Vector, pull: Vector) -> None:
 
 @loop_kernel
 def newton_loops(w: NewtonWork, lp: LoopRows, pull: Rows) -> None:
-    """The forces of the rows of loops (m,) among those that stiffen bodies; they act where the second frame is."""
+    """The forces of the rows of loops, (m,) or of the first of all rows, which stiffen bodies where the second frame
+    is."""
     for r in range(len(pull)):
         c = lp.loop[r]
         x = compose(get_pose(lp.pose, 2 * c + 1), get_pose(lp.frame, 2 * c + 1))[1]
         for side in range(2):
             i, (R, p) = lp.body[c, side], get_pose(lp.pose, 2 * c + side)
             if i >= 0:
-                f = get6(lp.wrench, 2 * r + side)
-                _stiffen(w, i, rotate_back(R, sub3(x, p)), scale3(pull[r], (f[3], f[4], f[5])))
+                f = scale6(pull[r], get6(lp.wrench, 2 * r + side))
+                put6(w.f, i, add6(get6(w.f, i), f))
+                _stiffen(w, i, rotate_back(R, sub3(x, p)), (f[3], f[4], f[5]))
+
+
+@loop_kernel
+def newton_pairs(w: NewtonWork, t: Ties, stiff: Rows, pairs: Rows, lp: LoopRows) -> None:
+    """The last rows: of these springs between two bodies, one along each and two across it."""
+    first = len(lp.loop) - 3 * len(pairs)
+    for c in range(len(pairs)):
+        j = pairs[c]
+        e, x = get3(stiff, j), (1.0, 0.0, 0.0)
+        if abs(e[0]) > 0.7:
+            x = (0.0, 1.0, 0.0)
+        x = cross(e, x)
+        x = scale3(1.0 / np.sqrt(dot3(x, x)), x)
+        for axis in range(3):
+            d, k, r = e if axis == 0 else x, stiff[j, 3 if axis == 0 else 4], first + 3 * c + axis
+            if axis == 1:
+                x = cross(e, x)
+            lp.soft[r] = 1.0 / k if k != 0.0 else SLACK
+            for side in range(2):
+                f = rotate_back(get9(w.pose, t.body[j, side]), scale3(2.0 * side - 1.0, d))
+                put6(lp.wrench, 2 * r + side, join(cross(get3(t.point, 2 * j + side), f), f))
 
 
 @inlined
@@ -318,103 +336,24 @@ def _turned(w: NewtonWork, i: int) -> ArticulatedInertia:
 
 
 @loop_kernel
-def newton_factor(m: Mechanism, w: NewtonWork, mu: float, exact: int) -> Scalar:
-    """Eliminate K + mu D; returns how many pivots are negative, or NaN where one is zero to rounding.
+def newton_solve(m: Mechanism, w: NewtonWork, lp: Workspace, mu: float, exact: int, force: Rows, out: Rows) -> Scalar:
+    """out (nv,) = (K + mu D)^-1 force (n,) with the rows `lp`, or () without; returns what `sweeps.inward` does.
 
     With `exact` 0, K is that of bodies that turn steadily, each about an axis of its own.
     """
-    wrong = 0.0
     for i in range(len(m.parent)):
         IA = articulated_add(articulated(rigid_scale(mu, get10(w.metric, i)), 0.0), get21(w.K, i))
         if exact == 0:
             IA = articulated_add(IA, _turned(w, i))
-        put21(w.IA, i, IA)
-    for i in range(len(m.parent) - 1, -1, -1):
-        IA = get21(w.IA, i)
-        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
+        put21(w.sweep.IA, i, IA)
+        put6(w.sweep.pA, i, ZERO6)
+        for k in range(m.dof[i], m.dof[i + 1]):
             N = ZERO6
             if exact == 1:
                 N = _geometric(m, w, i, k)
-            U = articulated_freedom(m, k, IA)
-            a, b, c = along(m, k, U), along(m, k, N), w.curve[k] + mu * w.rotor[k]
-            D = a + b + c
-            if not abs(D) > SINGULAR * (abs(a) + abs(b) + abs(c)):
-                return np.nan
-            if D < 0.0:
-                wrong += 1.0
-            U = add6(U, N)
-            W = (U[0] / D, U[1] / D, U[2] / D, U[3] / D, U[4] / D, U[5] / D)
-            put6(w.W, k, W)
-            w.D[k] = D
-            IA = articulated_downdate(IA, W, U)
-        p = m.parent[i]
-        if p >= 0:
-            put21(w.IA, p, articulated_add(get21(w.IA, p), articulated_to_parent(m, w.X, i, IA)))
+            put6(w.N, k, N)
+            w.still.armature[k] = w.curve[k] + mu * w.rotor[k]
+    wrong = inward(w.still, force, w.sweep, lp, w.N)
+    if wrong == wrong:
+        outward_accelerations(w.still, w.p, out, w.sweep, lp)
     return wrong
-
-
-@kernel
-def newton_solve(m: Mechanism, w: NewtonWork, force: Rows, out: Rows) -> None:
-    """out (nv,) = (mu M + H)^-1 force (n,)."""
-    for i in range(len(m.parent)):
-        put6(w.p, i, ZERO6)
-    for i in range(len(m.parent) - 1, -1, -1):
-        f = get6(w.p, i)
-        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
-            u = force[k] - along(m, k, f)
-            w.u[k] = u / w.D[k]
-            f = add6(f, scale6(u, get6(w.W, k)))
-        if m.parent[i] >= 0:
-            put6(w.p, m.parent[i], add6(get6(w.p, m.parent[i]), force_to_parent(m, w.X, i, f)))
-    for i in range(len(m.parent)):
-        a = ZERO6
-        if m.parent[i] >= 0:
-            a = motion_to_body(m, w.X, i, get6(w.p, m.parent[i]))
-        for k in range(m.dof[i], m.dof[i + 1]):
-            x = w.u[k] - dot6(get6(w.W, k), a)
-            out[m.v_index[k]] = x
-            a = add6(a, freedom(m, k, x))
-        put6(w.p, i, a)
-
-
-@kernel
-def newton_solve_rows(m: Mechanism, w: NewtonWork, force: Rows, out: Rows, scratch: Rows) -> None:
-    """out (k, n) = (K + mu D)^-1 force (k, n), row by row."""
-    for j in range(len(force)):
-        newton_solve(m, w, force[j], scratch)
-        for k in range(len(m.axis)):
-            out[j, k] = scratch[m.v_index[k]]
-
-
-@loop_kernel
-def newton_rows(m: Mechanism, w: NewtonWork, body: Rows, wrench: Rows, out: Rows) -> None:
-    """out (k, n) = S' of wrenches (2 k, 6) on pairs of bodies (k, 2), each in its body's frame; -1 is the ground."""
-    for j in range(len(body)):
-        for k in range(len(m.axis)):
-            out[j, k] = 0.0
-        for side in range(2):
-            i, f = body[j, side], get6(wrench, 2 * j + side)
-            while i >= 0:
-                for k in range(m.dof[i], m.dof[i + 1]):
-                    out[j, k] += along(m, k, f)
-                if m.parent[i] >= 0:
-                    f = force_to_parent(m, w.X, i, f)
-                i = m.parent[i]
-
-
-@loop_kernel
-def newton_motion(m: Mechanism, w: NewtonWork, step: Rows, length: float) -> Scalar:
-    """The largest angle by which a body turns when joints move by `step` (nv,), or slide as a share of a length."""
-    most = 0.0
-    for i in range(len(m.parent)):
-        a = ZERO6
-        if m.parent[i] >= 0:
-            a = motion_to_body(m, w.X, i, get6(w.p, m.parent[i]))
-        for k in range(m.dof[i], m.dof[i + 1]):
-            x = step[m.v_index[k]]
-            a = add6(a, freedom(m, k, x))
-            if m.axis[k] > 2:
-                most = max(most, abs(x) / length)
-        put6(w.p, i, a)
-        most = max(most, np.sqrt(dot3((a[0], a[1], a[2]), (a[0], a[1], a[2]))))
-    return most

@@ -237,7 +237,7 @@ def rest_solve(s: RestLinkage, h: Scalar) -> Scalar:
         place_loops(m, w.X, s.lp)
         s.lp.given[:] = 0.0
         s.lp.rate[0] = s.share[1]
-    inward(m, s.tau, w, s.lp)
+    inward(m, s.tau, w, s.lp, ())
     outward_accelerations(m, w.force, s.s.qdd, w, s.lp)
     return energy
 

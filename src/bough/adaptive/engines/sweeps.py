@@ -40,6 +40,7 @@ from bough.model import Model
 from bough.spatial import (
     add6,
     articulated,
+    articulated_downdate,
     articulated_times,
     dot6,
     get3,
@@ -57,7 +58,9 @@ from bough.spatial import (
     scale6,
     sub6,
 )
-from bough.types import FloatArray, IntArray, Rows, Scalar, Workspace
+from bough.types import ArticulatedInertia, FloatArray, Force, IntArray, Rows, Scalar, Workspace
+
+SINGULAR = 1e-14  # a pivot this much smaller than what it is made of is none
 
 # Where bodies are, and forces on them
 
@@ -118,14 +121,30 @@ def outward_at_rest(m: Mechanism, q: Rows, loads: Loads, w: SweepWork) -> None:
 
 
 @loop_kernel
-def inward(m: Mechanism, tau: Rows, w: Workspace, lp: Workspace) -> None:
-    """Eliminate joints and loops from the tips to the ground."""
-    N = len(m.parent)
+def split_stiffness(
+    m: Mechanism, k: int, IA: ArticulatedInertia, N: Force
+) -> tuple[Scalar, Force, ArticulatedInertia, Scalar]:
+    """`split_freedom` of a stiffness with U = IA S + N, and the size of what D is a sum of."""
+    U = articulated_freedom(m, k, IA)
+    a, b, c = along(m, k, U), along(m, k, N), m.armature[k]
+    D, U = a + b + c, add6(U, N)
+    W = (U[0] / D, U[1] / D, U[2] / D, U[3] / D, U[4] / D, U[5] / D)
+    return D, W, articulated_downdate(IA, W, U), abs(a) + abs(b) + abs(c)
+
+
+@loop_kernel
+def inward(m: Mechanism, tau: Rows, w: Workspace, lp: Workspace, geometric: Rows) -> Scalar:
+    """Eliminate joints and loops from the tips to the ground.
+
+    With the geometric stiffness (n, 6) of forces, or () in its place: see `newton`. Then the number of negative pivots
+    of joints less that of rows is returned, or NaN where one is zero to rounding.
+    """
+    N, wrong = len(m.parent), 0.0
     if len(lp) > 0:
         begin_rows(lp)
     for i in range(N - 1, -1, -1):
         if len(lp) > 0:
-            close_loops(w, lp, i, i, ZERO6)
+            wrong -= close_loops(w, lp, i, i, ZERO6)
         IA, pA = get21(w.IA, i), get6(w.pA, i)
         for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
             u = tau[k] - along(m, k, pA)
@@ -138,7 +157,13 @@ def inward(m: Mechanism, tau: Rows, w: Workspace, lp: Workspace) -> None:
                     add_rows(m, lp, k, w.firm[k] * D * w.lead[k], w.firm[k] * D, ZERO6, i)
                 pA = add6(pA, scale6(w.lead[k], U))
                 continue
-            D, W, IA = split_freedom(m, k, IA)
+            if len(geometric) > 0:
+                D, W, IA, size = split_stiffness(m, k, IA, get6(geometric, k))
+                if not abs(D) > SINGULAR * size:
+                    return np.nan
+                wrong += 1.0 if D < 0.0 else 0.0
+            else:
+                D, W, IA = split_freedom(m, k, IA)
             put6(w.W, k, W)
             w.u[k] = u / D
             if len(lp) > 0:
@@ -151,7 +176,8 @@ def inward(m: Mechanism, tau: Rows, w: Workspace, lp: Workspace) -> None:
         if len(lp) > 0:
             hand_rows(m, w, lp, i)
     if len(lp) > 0:
-        close_loops(w, lp, N, -1, join(ZERO3, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
+        wrong -= close_loops(w, lp, N, -1, join(ZERO3, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
+    return wrong
 
 
 @loop_kernel
