@@ -7,7 +7,7 @@ import pytest
 
 from bough.adaptive import QuasiStatics, energy
 from bough.adaptive.cost import LEAST, LONGEST, STALE, ReselectionInterval
-from bough.zoo import adenylate_kinase
+from bough.zoo import adenylate_kinase, molecule
 
 
 def pulled_enzyme(eps, method="adaptive"):
@@ -106,3 +106,14 @@ def test_regions_that_end_early_stop_to_pay():
         pace.chosen(100, 400, 0.0)
     assert not pace.pays(500)
     assert pace.pays(50_000)
+
+
+def test_an_empty_region_before_any_force_says_nothing_of_those_that_follow():
+    """Springs that drift away from where bodies are."""
+    model = molecule(1_000, seed=1).with_gravity((0, 0, 0))
+    sim, bodies = QuasiStatics(model, energy(0.1), "adaptive"), list(model.body_names[500:505])
+    springs = sim.restraints(bodies, sim.positions(bodies), 100.0)
+    springs.drift = np.tile([0.0, 0.0, 10.0], (5, 1))
+    sim.run(60, h=1e-4, load=springs)
+    assert sim.stats.method == "adaptive"
+    assert sim.stats.active < 300

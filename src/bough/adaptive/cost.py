@@ -169,7 +169,8 @@ class ReselectionInterval:
         if not self.fixed:
             least = min(MOST, max(LEAST, round(2.0 * self.spent / joints))) if joints else 1
             self.every = round(self.stretch * least) if joints else 1
-        self.life = self.life or float(self.every)
+        if joints:  # one that is empty, before any force, says nothing of those that follow
+            self.life = self.life or float(self.every)
 
     def adapt(self, opened: int, open_: int) -> None:
         """Of a motion: choose later where hardly any cluster had to be opened, sooner where many had."""

@@ -103,6 +103,8 @@ class BoundedRegion(Region):
         self.solver.inputs.forces.flush()
         other = self.solver.changes.any_force
         if not self.is_chosen or (other and not (keep and self.linkage.joints)) or self._has_changed:
+            if self.interval.open:
+                self.interval.ended(self.age)
             if budget == NO_LIMIT or self.interval.pays(self.solver.selector.joints):
                 return self._choose(budget)
             self.known, self.interval.open = False, 0
@@ -183,8 +185,6 @@ class BoundedRegion(Region):
     def _power_of_last(self) -> float:
         """The power of the region that has ended, under the forces now; NaN where there is none."""
         interval = self.interval
-        if interval.open:
-            interval.ended(self.age)
         if not interval.open or interval.fixed or self.age < interval.every or not self._is_known:
             return math.nan
         self.linkage.reload(self.solver.inputs.forces.loads())
