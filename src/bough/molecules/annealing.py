@@ -12,37 +12,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bough.adaptive.engines.sweeps import SweepWork, accelerations, make_work
 from bough.compile.kernel import loop_kernel
 from bough.compile.run.direct import compiled
-from bough.dynamics.coriolis import cross_force
 from bough.dynamics.external import Points
+from bough.dynamics.kinematics import place_body
 from bough.dynamics.placements import place_points
 from bough.errors import NumericalError, SettingError
-from bough.joints import Mechanism, integrate_joint
+from bough.joints import Mechanism, by_freedom, integrate_joint, move_joint
 from bough.molecules.energy import AtomEnergy, TorsionEnergy, minimize
-from bough.molecules.fixman import Sweep, draw_velocities, eliminate_joints, place_bodies, sweep_work
+from bough.molecules.fixman import Sweep, sweep_work, thermal_velocities
 from bough.molecules.repulsion import SKIN, Repulsion, Spheres, have_moved, list_pairs, repel
 from bough.molecules.restraints import Distances, Places, Planes, RestraintEnergy, Turns, restrain
 from bough.molecules.sampling import KB, Settings
 from bough.molecules.writing import Trajectory
-from bough.spatial import (
-    add6,
-    articulated_times,
-    cross,
-    cross_motion,
-    dot6,
-    get3,
-    get6,
-    get10,
-    get21,
-    get_tail,
-    join,
-    put6,
-    rigid_times,
-    scale6,
-    sub3,
-    sub6,
-)
+from bough.spatial import add3, cross, get3, get9, get_tail, join, put6, rotate_back, sub3
 from bough.types import FloatArray, Rows, Scalar
 
 if TYPE_CHECKING:
@@ -55,6 +39,7 @@ BATH = 20  # steps between friction and noise
 LONGEST_TURN = 0.2  # rad in a step; faster motions are slowed down as a whole
 STEP, ENERGY, CODE, KEEP, NOISE, DT = range(6)  # of `Run.order`
 FINE, FULL, NO_NUMBER = range(3)
+ZERO3 = (0.0, 0.0, 0.0)
 
 
 class Run(NamedTuple):
@@ -67,6 +52,7 @@ class Run(NamedTuple):
     x: FloatArray  # (atoms, 3)
     F: FloatArray  # (atoms, 3)
     e: FloatArray  # (baths, nv) normal numbers
+    bath: Sweep
     order: FloatArray  # (6,) steps left, energy, code, share of v kept, sqrt(kT (1 - c^2)), dt
 
 
@@ -81,11 +67,11 @@ class Annealer:
         self.is_compiled = len(spheres) == 1 and len(held) <= 1 and len(spheres) + len(held) == len(terms)
         if self.is_compiled:
             self.repulsion, self.restraints = spheres[0], held[0] if held else RestraintEnergy(molecule, [])
-        self._work = sweep_work(model)
+        self._work = make_work(len(model.mechanism.parent), len(model.mechanism.axis), True, False, False)
         nv, nq = model.nv, model.nq
         self._run = Run(
             np.zeros(nq), np.zeros(nv), np.zeros(nv), np.zeros(nq), np.zeros((n, 3)),
-            np.zeros((n, 3)), np.zeros((1, nv)), np.zeros(6),
+            np.zeros((n, 3)), np.zeros((1, nv)), sweep_work(model), np.zeros(6),
         )  # fmt: skip
 
     def run(
@@ -129,7 +115,7 @@ class Annealer:
 @loop_kernel
 def march(
     m: Mechanism, points: Points, s: Spheres, pairs: Rows, d: Distances, t: Turns, p: Places, f: Planes, r: Run,
-    w: Sweep, cutoff: float,
+    w: SweepWork, cutoff: float,
 ) -> None:  # fmt: skip
     """Steps until none is left, or pairs need more room."""
     r.order[CODE] = FINE
@@ -148,64 +134,35 @@ def march(
 
 
 @loop_kernel
-def place(m: Mechanism, points: Points, r: Run, w: Sweep) -> None:
+def place(m: Mechanism, points: Points, r: Run, w: SweepWork) -> None:
     """Bodies and atoms at r.q."""
-    place_bodies(m, r.q, w)
+    for i in range(len(m.parent)):
+        move_joint(m, r.q, i, w.X)
+        place_body(m, i, w)
     place_points(points, r.x, w)
 
 
 @loop_kernel
-def move(m: Mechanism, points: Points, r: Run, w: Sweep) -> None:
+def move(m: Mechanism, points: Points, r: Run, w: SweepWork) -> None:
     """One step by the forces r.F on the atoms that `place` placed."""
     left = int(r.order[STEP])
-    eliminate_joints(m, w)
     if (left - 1) % BATH == 0:
-        draw_velocities(m, r.e[(left - 1) // BATH], r.qdd, w)
+        thermal_velocities(m, r.q, r.e[(left - 1) // BATH], r.qdd, r.bath)
         for k in range(len(r.v)):
             r.v[k] = r.order[KEEP] * r.v[k] + r.order[NOISE] * r.qdd[k]
-    accelerate(m, points, r, w)
+    for i in range(len(m.parent)):
+        R, p, moment, force = get9(w.P, i), get_tail(w.P, i), ZERO3, ZERO3
+        for j in range(points.first[i], points.first[i + 1]):
+            x, F = get3(r.x, points.order[j]), get3(r.F, points.order[j])
+            moment, force = add3(moment, cross(sub3(x, p), F)), add3(force, F)
+        put6(w.force, i, join(rotate_back(R, moment), rotate_back(R, force)))
+    by_freedom(m, r.v, w.rate)
+    w.u[:] = 0.0
+    accelerations(m, r, w.force, w)
     if drift(m, r, r.order[DT]):
         r.order[STEP] -= 1.0
     else:
         r.order[CODE] = NO_NUMBER
-
-
-@loop_kernel
-def accelerate(m: Mechanism, points: Points, r: Run, w: Sweep) -> None:
-    """r.qdd (nv,) of the velocities r.v and the forces r.F on atoms, after `eliminate_joints`."""
-    origin = get_tail(w.P, 0)
-    for i in range(len(m.parent)):
-        v, own = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        if m.parent[i] >= 0:
-            v = get6(w.v, m.parent[i])
-        for k in range(m.dof[i], m.dof[i + 1]):
-            own = add6(own, scale6(r.v[m.v_index[k]], get6(w.s, k)))
-        v = add6(v, own)
-        y = cross_force(v, rigid_times(get10(w.I, i), v))
-        for j in range(points.first[i], points.first[i + 1]):
-            a = points.order[j]
-            y = sub6(y, join(cross(sub3(get3(r.x, a), origin), get3(r.F, a)), get3(r.F, a)))
-        put6(w.v, i, v)
-        put6(w.c, i, cross_motion(v, own))
-        put6(w.pA, i, y)
-    for i in range(len(m.parent) - 1, -1, -1):
-        y, up = get6(w.pA, i), m.parent[i]
-        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
-            u = -dot6(get6(w.s, k), y)
-            y = add6(y, scale6(u, get6(w.W, k)))
-            w.u[k] = u / w.D[k]
-        if up >= 0:
-            y = add6(y, articulated_times(get21(w.IA, i), get6(w.c, i)))
-            put6(w.pA, up, add6(get6(w.pA, up), y))
-    for i in range(len(m.parent)):
-        y = get6(w.c, i)
-        if m.parent[i] >= 0:
-            y = add6(y, get6(w.v, m.parent[i]))
-        for k in range(m.dof[i], m.dof[i + 1]):
-            x = w.u[k] - dot6(get6(w.W, k), y)
-            r.qdd[m.v_index[k]] = x
-            y = add6(y, scale6(x, get6(w.s, k)))
-        put6(w.v, i, y)
 
 
 @loop_kernel

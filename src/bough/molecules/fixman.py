@@ -67,16 +67,13 @@ class Sweep(NamedTuple):
     W: FloatArray  # (dofs, 6)
     D: FloatArray  # (dofs,)
     Omega: FloatArray  # (bodies, 21)
-    v: FloatArray  # (bodies, 6) velocities, or accelerations
-    c: FloatArray  # (bodies, 6)
-    pA: FloatArray  # (bodies, 6) bias forces
-    u: FloatArray  # (dofs,)
+    v: FloatArray  # (bodies, 6) velocities
 
 
 def sweep_work(model: Model) -> Sweep:
     """Scratch for a model."""
     n, k = len(model.mechanism.parent), len(model.mechanism.axis)
-    sizes = ((n, 12), (n, 12), (n, 10), (n, 21), (k, 6), (k, 6), (k,), (n, 21), (n, 6), (n, 6), (n, 6), (k,))
+    sizes = ((n, 12), (n, 12), (n, 10), (n, 21), (k, 6), (k, 6), (k,), (n, 21), (n, 6))
     return Sweep(*map(np.zeros, sizes))
 
 
