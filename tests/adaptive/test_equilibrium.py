@@ -284,6 +284,27 @@ def test_linkages_with_loops_and_limits_settle(seed):
     assert (found.q[at] <= model.limits.upper[v]).all()
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e6])
+def test_loops_settle_alike_in_any_units(unit):
+    """Rows that hold turns had the penalty of those that hold places."""
+
+    def settled(unit):
+        b, last = bough.Builder("ring"), "world"
+        for k in range(4):
+            solid = {"mass": 0.1 + 0.1 * k, "com": (0.5 * unit, 0, 0), "inertia": 0.01 * unit**2 * np.eye(3)}
+            place = (unit * (k > 0), 0.0, 0.0)
+            b.add_body(f"link{k}", last, "universal", place, axis=((0, 1, 0), (0, 0, 1)), stiffness=0.3 * unit, **solid)
+            last = f"link{k}"
+        model = b.build().with_frame("tip", last, (unit, 0.0, 0.0)).with_frame("pin", "world", (2.2 * unit, 0.0, 0.0))
+        return QuasiStatics(model, method="aba", closures=[adaptive.Closure("pin", "tip", "fixed")]).minimize()
+
+    here, there = settled(1.0), settled(unit)
+    assert here.converged
+    assert there.converged
+    assert abs(here.iterations - there.iterations) <= 1
+    np.testing.assert_allclose(there.q, here.q, atol=1e-7)
+
+
 def test_an_energy_of_the_users_own_is_followed():
     """A spring as a function is the spring of a restraint, with Newton's method or without."""
     model = zoo.cable(12, EI=1e-2, mass=0.02)

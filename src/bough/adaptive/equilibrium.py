@@ -87,12 +87,13 @@ class Equilibrium:
         n, nv = len(self.m.axis), len(inputs.shared.qdd)
         self.force, self.step, self._scratch = np.zeros(n), np.zeros(nv), np.zeros(nv)
         self.gap = np.zeros(0 if closures is None else sum(map(len, closures.closing.rows)))
-        self.lam, self.kappa = np.zeros(len(self.gap)), 0.0  # multipliers and penalty of the loops
+        self.lam, self.kappa = np.zeros(len(self.gap)), 0.0  # multipliers, and energy of gaps of 1 rad or the length
         self.stiff = np.zeros((0 if ties is None else len(ties.stiffness), 6))
         self._pairs: IntArray = np.zeros(0, np.int64)  # springs between two bodies
         if ties is not None:
             self._pairs = np.flatnonzero((ties.body >= 0).all(axis=1))
         self.rows: Any = self._make_rows()
+        self._unit = np.ones(len(self.gap))  # what gaps are compared with: 1 rad, or the length of the linkage
         self._springs = self._answer = np.zeros(0)  # compliance of the springs, and the last forces of the loops
         self.mu, self._least, self._follows, self._exact = 0.0, 0.0, False, 1
         self._history: list[tuple[FloatArray, FloatArray]] = []  # steps, and what they changed of the forces
@@ -108,10 +109,12 @@ class Equilibrium:
         self.length = float(np.ptp(self.work.pose[:, 9:], axis=0).max(initial=0.0)) or 1.0
         springs = self.work.curve[(self.work.curve > 0.0) & (self.work.curve < STOPPED) & (self.m.axis <= 2)]
         bend = 1.0 / float((1.0 / springs).sum()) / self.length if len(springs) else 0.0  # one after the other
+        if len(self.gap):
+            self._unit = np.where(self.rows.axis[: len(self.gap)] < 3, 1.0, self.length)
         weight = max(float(np.abs(self.work.F).sum(axis=1).max(initial=0.0)), bend) or 1.0
-        self.kappa, self._stiffness = SOFT * weight / self.length, HARD * weight / self.length
+        self.kappa, self._stiffness = SOFT * weight * self.length, HARD * weight * self.length
         self.place()
-        if len(self.gap) and np.abs(self.gap).max() < CLOSED * self.length:
+        if len(self.gap) and self.opening < CLOSED:
             self.balance()
             self.place()
 
@@ -120,7 +123,8 @@ class Equilibrium:
         loops, k = self.closures, len(self._pairs)
         if loops is None and not k:
             return ()
-        body, frame, rows = np.zeros((0, 2), np.int64), np.zeros((0, 12)), []
+        rows: list[list[int]] = []
+        body, frame = np.zeros((0, 2), np.int64), np.zeros((0, 12))
         if loops is not None:
             body, frame, rows = loops.closing
         if self.ties is not None:
@@ -200,7 +204,12 @@ class Equilibrium:
     @property
     def pull(self) -> FloatArray:
         """Forces of the loops: multipliers, and a penalty for gaps (Hestenes 1969, Powell 1969)."""
-        return self.lam - self.kappa * self.gap
+        return self.lam - self.kappa * self.gap / self._unit**2
+
+    @property
+    def opening(self) -> float:
+        """The largest gap of a loop, in rad or by the length of the linkage."""
+        return float(np.abs(self.gap / self._unit).max()) if len(self.gap) else 0.0
 
     @property
     def noise(self) -> float:
@@ -211,7 +220,7 @@ class Equilibrium:
         """The function that a step must lower: the energy with that of the loops, or the forces that are left."""
         if not self.has_energy:
             return float(np.linalg.norm(self.force))
-        return float(self.work.energy[0] + (0.5 * self.kappa * self.gap - self.lam) @ self.gap)
+        return float(self.work.energy[0] - 0.5 * (self.pull + self.lam) @ self.gap)
 
     def _place_rows(self, lp: LoopRows) -> None:
         """Unit forces of rows and their compliance, gaps of loops, and their forces among those on bodies."""
@@ -245,7 +254,7 @@ class Equilibrium:
         """out (nv,) = matrix^-1 force (n,); returns how many negative eigenvalues the matrix has, or NaN."""
         lp, loops, negative = self.rows, len(self.gap), 0
         if len(lp):
-            lp.soft[:loops] = 1.0 / self.kappa
+            lp.soft[:loops] = self._unit**2 / self.kappa
             lp.soft[loops:] = self._springs if self._exact else np.where(self._springs < 0.0, SLACK, self._springs)
             negative = int(np.sum(lp.soft < 0.0))
         force = np.ascontiguousarray(force)
@@ -314,7 +323,7 @@ class Equilibrium:
         """Let multipliers carry what the penalty carried, when motion and gaps are small; and stiffen the penalty."""
         if len(self.gap):
             stiffest, calm = self._stiffness, motion < CALM
-            if calm and np.abs(self.gap).max() < NEARLY * self.length:
+            if calm and self.opening < NEARLY:
                 self.lam, stiffest = self.pull, self._stiffness * CALM / max(motion, 1e-4)
             elif calm:
                 self._stiffness *= 1.5  # other forces may keep the loops open
@@ -332,7 +341,7 @@ class Equilibrium:
         compiled(move_joints)(self.m, q, share * self.step, 1.0, q)
         self._clip()
         if len(self.gap):
-            self._correct(q, self.gap - share / self.kappa * self._answer)
+            self._correct(q, self.gap - share * self.rows.soft[: len(self.gap)] * self._answer)
             self._clip()
         self.place()
         found, noise = self.merit(), ROUNDING * max(size, abs(bar))
@@ -388,10 +397,8 @@ class Equilibrium:
         for k in range(most):
             motion = self.advance()
             done(1)
-            open_ = np.abs(self.gap).max(initial=0.0)
-            if (motion <= tol or np.abs(self.force).max(initial=0.0) <= self.noise) and open_ <= tol * min(
-                1.0, self.length
-            ):
+            small = motion <= tol or np.abs(self.force).max(initial=0.0) <= self.noise
+            if small and self.opening <= tol:
                 return True, k + 1, motion
         return False, most, motion
 
@@ -473,7 +480,7 @@ def unsettled(search: Equilibrium, steps: int, motion: float) -> str:
         if abs(search.force[k]) > 1e-6 * float(np.abs(w.F).max(initial=0.0)):
             name = search.inputs.model.dof_names[m.v_index[k]]
             why = f"nothing holds joint {name!r} against a force of {abs(search.force[k]):.3g} N"
-    if search.closures is not None and np.abs(search.gap).max() > CLOSED * search.length:
+    if search.closures is not None and search.opening > CLOSED:
         name, gap = search.closures.widest(w.pose[search.closures.bodies])
         why = f"the closure of {name} is open by {gap:.2g} m or rad, and the linkage cannot close it from here"
     return f"after {steps} steps a body still turns or a joint slides by {motion:.1e} in one: {why}"

@@ -295,7 +295,7 @@ def effort(m: Mechanism, s: JointState, e: JointLaws, p: Springs, w: SweepWork, 
 
 
 @kernel
-def accelerations(m: Mechanism, s: JointState, force: Rows, w: SweepWork) -> None:
+def accelerations(m: Mechanism, s: Workspace, force: Rows, w: SweepWork) -> None:
     """s.qdd from w.u, w.rate, w.X and forces on bodies in their frames."""
     for i in range(len(m.parent)):
         start_body(m, i, w)
