@@ -192,8 +192,8 @@ def net(n, slack):
         (5, 1.1, 30),
         pytest.param(12, 1.1, 50, marks=pytest.mark.slow),
         pytest.param(12, 1.01, 50, marks=pytest.mark.slow),
-        pytest.param(20, 1.1, 120, marks=pytest.mark.slow),
-        pytest.param(30, 1.1, 200, marks=pytest.mark.slow),
+        pytest.param(20, 1.1, 65, marks=pytest.mark.slow),
+        pytest.param(30, 1.1, 65, marks=pytest.mark.slow),
     ],
 )
 def test_a_net_hangs_from_its_corners(knots, slack, most):

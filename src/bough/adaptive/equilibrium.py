@@ -47,7 +47,6 @@ LIMIT = 0.5  # rad by which a body may turn in one step, or share of the linkage
 LONG = 4.0  # times that: no step by a matrix that is not exact is longer before it is shortened
 FIRST = 1e-3  # the first mu that is tried after 0
 LEAST, MOST = 1e-9, 1e12  # mu below is 0; above, no step is short enough
-SINGULAR = 1e-6  # the least mu where some joints move without resistance
 ENOUGH = 1e-4  # of the predicted fall of the energy
 FLOOR = 1e-3  # of the largest size of a turn: what bodies without forces have
 ROUNDING = 1e-13  # of the energy
@@ -95,7 +94,7 @@ class Equilibrium:
         self.rows: Any = self._make_rows()
         self._unit = np.ones(len(self.gap))  # what gaps are compared with: 1 rad, or the length of the linkage
         self._springs = self._answer = np.zeros(0)  # compliance of the springs, and the last forces of the loops
-        self.mu, self._least, self._follows, self._exact = 0.0, 0.0, False, 1
+        self.mu, self._follows, self._exact = 0.0, False, 1
         self._history: list[tuple[FloatArray, FloatArray]] = []  # steps, and what they changed of the forces
         self._force: FloatArray | None = None
         self._moved, self.calls = self.step, 0
@@ -311,11 +310,9 @@ class Equilibrium:
                 ratio = self._go(share)
                 if ratio >= ENOUGH:
                     self.mu *= max(0.1, 1.0 - (2.0 * min(ratio, 1.0) - 1.0) ** 3)  # Nielsen 1999
-                    self.mu = self.mu if self.mu > LEAST else self._least
+                    self.mu = self.mu if self.mu > LEAST else 0.0
                     self._hold(share * most)
                     return share * most
-            elif self.mu == 0.0:
-                self._least = SINGULAR
             self.mu, raised = max(raised * self.mu, FIRST), 2.0 * raised
         raise NumericalError("no equilibrium was found: no step leads downhill, or forces are too large")
 
