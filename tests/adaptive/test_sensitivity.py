@@ -65,6 +65,38 @@ def test_gradients_equal_differences(ends, span, planar):
         assert slope({"targets": 0.1 * places}) == pytest.approx(0.1 * expected, rel=1e-4, abs=1e-8)
 
 
+def test_springs_of_spherical_joints_have_their_stiffness():
+    """k J(x)^-1, not k: Newton's steps were of first order, and gradients wrong."""
+    b = bough.Builder("spherical")
+    solid = {"mass": 1.0, "inertia": 0.05 * np.eye(3)}
+    b.add_body("arm", "world", "spherical", com=(0.3, 0.2, 0.4), stiffness=4.0, **solid)
+    b.add_body("hand", "arm", "spherical", (0.6, 0.3, 0.8), com=(0.1, 0.3, -0.2), stiffness=2.0, **solid)
+    model = b.build()
+    rng = np.random.default_rng(0)
+
+    def end(**changed):
+        passive = model.passive
+        for name, d in changed.items():
+            passive = passive._replace(**{name: getattr(passive, name) + d})
+        sim = QuasiStatics(replace(model, passive=passive), method="aba")
+        sim.configuration = model.rest_configuration
+        found = sim.minimize(tol=1e-13)
+        assert found.converged
+        assert found.iterations <= 15
+        return sim
+
+    sim, c, h = end(), rng.normal(size=6), 1e-5
+    found = sim.equilibrium_gradient(c)
+
+    def slope(name, d):
+        x = [model.difference(sim.configuration, end(**{name: sign * h * d}).configuration) for sign in (1.0, -1.0)]
+        return float(c @ (x[0] - x[1])) / (2.0 * h)
+
+    assert not found.rest.any()  # they rest where the model is neutral
+    both = np.repeat([0.7, -0.2], 3)
+    assert slope("stiffness", both) == pytest.approx(found.stiffness @ both, rel=1e-6)
+
+
 def test_where_there_is_no_gradient_that_is_said():
     b = bough.Builder("pendulum")
     b.add_body("rod", axis=(0, 1, 0), mass=1.0, com=(0, 0, 0.5))

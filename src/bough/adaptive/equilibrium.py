@@ -40,6 +40,7 @@ from bough.compile.run.direct import compiled
 from bough.dynamics.kinematics import body_velocities
 from bough.dynamics.laws import coordinate_limits
 from bough.errors import NumericalError, SettingError
+from bough.joints import BALL
 from bough.types import FloatArray, IntArray
 
 STEPS, CALLS = 200, 1000  # at most, by default
@@ -91,6 +92,9 @@ class Equilibrium:
         self._pairs: IntArray = np.zeros(0, np.int64)  # springs between two bodies
         if ties is not None:
             self._pairs = np.flatnonzero((ties.body >= 0).all(axis=1))
+        springs = inputs.potentials.springs
+        sprung = (self.m.kind == BALL) & (springs.begin < springs.end)[np.minimum(self.m.dof[:-1], n - 1)]
+        self.balls: IntArray = np.flatnonzero(sprung)  # bodies on spherical joints with springs
         self.rows: Any = self._make_rows()
         self._unit = np.ones(len(self.gap))  # what gaps are compared with: 1 rad, or the length of the linkage
         self._springs = self._answer = np.zeros(0)  # compliance of the springs, and the last forces of the loops
@@ -118,18 +122,20 @@ class Equilibrium:
             self.place()
 
     def _make_rows(self) -> Any:
-        """Rows of loops, then of springs between two bodies; () without any."""
-        loops, k = self.closures, len(self._pairs)
-        if loops is None and not k:
+        """Rows of loops, then of springs of spherical joints, then of those between two bodies; () without any."""
+        loops, balls, k = self.closures, self.balls, len(self._pairs)
+        if loops is None and not k and not len(balls):
             return ()
         rows: list[list[int]] = []
         body, frame = np.zeros((0, 2), np.int64), np.zeros((0, 12))
         if loops is not None:
             body, frame, rows = loops.closing
+        body = np.concatenate([body, np.stack([self.m.parent[balls], balls], axis=1)])
         if self.ties is not None:
             body = np.concatenate([body, self.ties.body[self._pairs]])
-        frame = np.concatenate([frame, np.tile(np.eye(4, 3).ravel(), (2 * k, 1))])
-        return make_loops(np.asarray(self.m.parent), len(self.m.axis), body, frame, [*rows, *k * [[3, 4, 5]]])
+        frame = np.concatenate([frame, np.tile(np.eye(4, 3).ravel(), (2 * (len(balls) + k), 1))])
+        rows = [*rows, *len(balls) * [[0, 1, 2]], *k * [[3, 4, 5]]]
+        return make_loops(np.asarray(self.m.parent), len(self.m.axis), body, frame, rows)
 
     def balance(self) -> None:
         """Find multipliers that balance forces as far as loops can; forces are those without a penalty then."""
@@ -228,9 +234,34 @@ class Equilibrium:
         compiled(loop_gaps)(lp)
         self.gap, lp.gap[:] = lp.gap[: len(self.gap)].copy(), 0.0
         compiled(newton_loops)(w, lp, self.pull)
+        if len(self.balls):
+            self._place_balls(lp)
         if self.ties is not None:
             compiled(newton_pairs)(w, self.ties, self.stiff, self._pairs, lp)
         self._springs = lp.soft[len(self.gap) :].copy()
+
+    def _place_balls(self, lp: LoopRows) -> None:
+        """Rows of the stiffness k J(x)^-1 of springs of spherical joints, beyond the k that their joints have.
+
+        x is the rotation vector, and J(x)^-1 = 1 + [x] / 2 + c [x]^2 turns motions of the body into changes of it. The
+        order of degrees of freedom is that of the elimination: the lower triangle counts.
+        """
+        m, w, i = self.m, self.work, self.balls
+        dofs = m.dof[i][:, None] + np.arange(3)
+        x, k = self.inputs.potentials.springs.x[m.v_index[dofs]], w.curve[dofs]
+        angle = np.maximum(np.linalg.norm(x, axis=1), 1e-4)
+        c = 1.0 / angle**2 - 0.5 / (angle * np.tan(0.5 * angle))
+        X = np.cross(EYE, x[:, None])  # rows e x x: the matrix [x]
+        H = np.tril(k[:, :, None] * (0.5 * X + c[:, None, None] * (X @ X)))
+        size, V = np.linalg.eigh(H + np.tril(H, -1).transpose(0, 2, 1))
+        rows = len(self.gap) + np.arange(3 * len(i))
+        none = np.abs(size) <= BALANCED * k.max(axis=1, keepdims=True)
+        lp.soft[rows] = np.where(none, SLACK, 1.0 / np.where(none, 1.0, size)).ravel()
+        R, moment = w.pose[:, :9].reshape(-1, 3, 3), V.transpose(0, 2, 1).reshape(-1, 3)
+        lp.wrench[2 * rows + 1] = np.concatenate([moment, np.zeros_like(moment)], axis=1)
+        body, up = np.repeat(i, 3), np.repeat(m.parent[i], 3)
+        above = np.einsum("rji,rjk,rk->ri", R[up], R[body], moment)
+        lp.wrench[2 * rows] = np.concatenate([-above, np.zeros_like(moment)], axis=1)
 
     # One step
 
@@ -299,7 +330,7 @@ class Equilibrium:
             most = math.nan  # where the solution does not lead to a minimum
             exact = self._factor(1)
             if exact or (self.mu > 0.0 and self._factor(0)):
-                known = len(self.rows) or self.has_energy
+                known = len(self.gap) or len(self._pairs) or self.has_energy
                 most = self.motion_of(self.step) if known else self._learned()
                 if not exact and len(self.gap) and most > LONG * LIMIT:
                     most = math.nan
@@ -511,10 +542,11 @@ def sensitivity(inputs: Inputs, closures: Closures | None, ties: Ties | None, co
         raise NumericalError(f"there is no equilibrium here: a force of {left:.2g} is left; call minimize first")
     a = here.adjoint(cotangent[m.v_index])
     x = model.difference(model.rest_configuration, inputs.configuration)
-    springs = np.zeros((0,)), np.zeros((0,)), np.zeros((0, 3))
+    springs, rest = (np.zeros((0,)), np.zeros((0,)), np.zeros((0, 3))), model.stiffness * a
+    rest[m.v_index[m.dof[here.balls][:, None] + np.arange(3)]] = 0.0  # they rest where the model is neutral
     if ties is not None:
         springs = _restraints(here, ties, a)
-    return Sensitivity(a, -a * x, model.stiffness * a, *springs)
+    return Sensitivity(a, -a * x, rest, *springs)
 
 
 def _restraints(here: Equilibrium, t: Ties, a: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
