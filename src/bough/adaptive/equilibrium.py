@@ -53,7 +53,7 @@ FLOOR = 1e-3  # of the largest size of a turn: what bodies without forces have
 ROUNDING = 1e-13  # of the energy
 BALANCED = 1e-12  # of the largest moment: forces that rounding leaves
 SOFT, HARD = 10.0, 100.0  # penalty of open loops at first and at last, by the largest force and the linkage's size
-CALM, NEARLY = 0.1, 0.05  # rad in a step, and gaps by the linkage's size, below which multipliers are taken over
+CALM = 0.1  # rad in a step, below which multipliers are taken over
 CLOSED = 1e-3  # of the linkage's size: loops that are not open farther carry forces from the beginning
 REFINED = 3  # solutions by which first multipliers are found
 STOPPED = 1e100  # the stiffness of a joint at its limit
@@ -348,13 +348,11 @@ class Equilibrium:
         raise NumericalError("no equilibrium was found: no step leads downhill, or forces are too large")
 
     def _hold(self, motion: float) -> None:
-        """Let multipliers carry what the penalty carried, when motion and gaps are small; and stiffen the penalty."""
+        """Let multipliers carry what the penalty carried, when motion is small; and stiffen the penalty."""
         if len(self.gap):
-            stiffest, calm = self._stiffness, motion < CALM
-            if calm and self.opening < NEARLY:
+            stiffest = self._stiffness
+            if motion < CALM:
                 self.lam, stiffest = self.pull, self._stiffness * CALM / max(motion, 1e-4)
-            elif calm:
-                self._stiffness *= 1.5  # other forces may keep the loops open
             self.kappa = max(self.kappa, min(4.0 * self.kappa, stiffest))
             self.place()
 
