@@ -77,6 +77,16 @@ def test_batches_are_rows(hand):
         )
 
 
+def test_a_joint_without_a_name_beside_one_that_has_its_number():
+    mujoco = pytest.importorskip("mujoco")
+    text = f"""<mujoco><worldbody><body><joint name="joint1" axis="1 0 0"/>{SOLID}</body>
+        <body><freejoint/>{SOLID}</body></worldbody></mujoco>"""
+    model = load(text)
+    maps = convert.to_mujoco(model, mujoco.MjModel.from_xml_string(text))
+    q = model.random_configuration(np.random.default_rng(0))
+    np.testing.assert_array_equal(maps.to_q(q), q[[0, 1, 2, 3, 7, 4, 5, 6]])
+
+
 def test_derivatives_of_inverse_dynamics(hand):
     """Differences there, along velocities there, become differences here."""
     mujoco, model, theirs, maps = hand

@@ -28,7 +28,7 @@ import numpy as np
 from bough.convert.maps import SAME, Foreign, LayoutMap, Pair, checked, rule_of
 from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
 from bough.joints import JOINTS, PRIMITIVES, ForeignLayout
-from bough.model import Joint, Model, unknown
+from bough.model import Joint, Model, filled_names, unknown
 from bough.spatial import matrix_quaternion, quaternion_rotate
 from bough.types import FloatArray
 
@@ -73,9 +73,9 @@ def to_mujoco(
     """
     if hasattr(q, "njnt"):
         there = []
-        for k in range(q.njnt):
+        for k, name in enumerate(filled_names([q.joint(k).name for k in range(q.njnt)], "joint")):
             (kind, nq, nv), at, dof = MUJOCO[int(q.jnt_type[k])], int(q.jnt_qposadr[k]), int(q.jnt_dofadr[k])
-            there.append(Foreign(q.joint(k).name or f"joint{k}", kind, slice(at, at + nq), slice(dof, dof + nv)))
+            there.append(Foreign(name, kind, slice(at, at + nq), slice(dof, dof + nv)))
         return LayoutMap(model, "MuJoCo", (q.nq, q.nv), *_matched(model, "MuJoCo", there, fixed, tolerance))
     return _in_order(model, "MuJoCo", (q, v, a), True)
 

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from bough.model.bodies import Mesh, Piece
 from bough.model.builder import Builder, Mimic
-from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Numbered, Passive, unknown
+from bough.model.contents import (
+    WORLD,
+    Coupling,
+    Frames,
+    Joint,
+    JointLimits,
+    Joints,
+    Numbered,
+    Passive,
+    filled_names,
+    unknown,
+)
 from bough.model.limbs import find_limbs, mark_limbs
 from bough.model.loops import CLOSURE_KINDS, LoopClosure
 from bough.model.model import Model
@@ -31,6 +42,7 @@ __all__ = [
     "Passive",
     "Piece",
     "Sole",
+    "filled_names",
     "find_limbs",
     "mark_limbs",
     "unknown",

@@ -55,6 +55,17 @@ class Numbered(Sequence[str]):
         yield from [f"{self.word}{k}" for k in range(self.n)]
 
 
+def filled_names(given: Sequence[str], kind: str, first: int = 0) -> list[str]:
+    """The names, and in the place of an empty one its kind and number, with "_" behind it if that is taken."""
+    names = []
+    for k, name in enumerate(given, first):
+        own = name or f"{kind}{k}"
+        while not name and own in given:
+            own += "_"
+        names.append(own)
+    return names
+
+
 class Joints(Sequence[Joint]):
     """The joints of a model, kept as columns: a `Joint` is made when it is read, so a million are cheap."""
 

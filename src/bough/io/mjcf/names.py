@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.model import WORLD
+from bough.model import WORLD, filled_names
 
 
 class Names:
@@ -24,14 +24,7 @@ class Names:
         return self._bytes[start : self._bytes.index(b"\0", start)].decode(errors="backslashreplace")
 
     def _all(self, starts: Any, kind: str, first: int) -> list[str]:
-        given = [self._at(int(start)) for start in starts]
-        taken, names = set(given), []
-        for k, name in enumerate(given, first):
-            own = name or f"{kind}{k}"
-            while not name and own in taken:
-                own += "_"
-            names.append(own)
-        return names
+        return filled_names([self._at(int(start)) for start in starts], kind, first)
 
     def weld(self, body: str) -> str:
         """The name of the fixed joint of a body: that of the body, unless a joint has it."""
