@@ -129,8 +129,8 @@ def test_mjcf_is_read_back(make, tmp_path):
     model = make()
     if "planar" in model.joints.types:
         model = everything(planar=False)
-    if (model.inertias[:, 0] < 1e-12).any():
-        pytest.skip("MuJoCo refuses moving bodies without mass")
+    if (model.inertias[:, 0] < 1e-12).any() and "no mass" not in model.to_mjcf():
+        pytest.skip("MuJoCo refuses moving bodies of almost no mass")
     model.to_mjcf(tmp_path / "robot.xml")
     read = bough.load(tmp_path / "robot.xml")
     assert read.gravity == pytest.approx(model.gravity)
@@ -155,6 +155,61 @@ def test_what_a_format_lacks_is_named_or_refused():
     b.add_closure("a", "b", "distance", length=1.0, name="rod")
     with pytest.raises(ModelError, match=r"closure 'rod' is a distance; MJCF has connect and weld"):
         b.build().to_mjcf()
+
+
+LIMBS = """<mujoco><worldbody><body name="torso"><joint name="turn" axis="0 0 1" pos="0 0.1 0" stiffness="2"/>
+<joint name="push" type="slide" axis="0 1 1" ref="0.2"/><joint name="bend" axis="1 1 0" pos="0.2 0 0.1"/>
+<geom size="0.1 0.2 0.3" type="box" mass="2" pos="0.1 0 0"/><site name="eye" pos="0 0 0.4"/>
+<body name="arm" pos="0.3 0.1 0" euler="10 20 30"><joint name="swing" type="slide" axis="1 0 0"/>
+<joint name="ball" type="ball"/><geom size="0.1 0.2 0.3" type="box" mass="1"/></body></body></worldbody></mujoco>"""
+
+
+def test_bodies_with_several_joints_are_read_back():
+    """MuJoCo refuses the massless bodies between their joints."""
+    pytest.importorskip("mujoco")
+    model = bough.load(LIMBS)
+    text = model.to_mjcf()
+    read = bough.load(text)
+    assert read.joint_names == model.joint_names == ("turn", "push", "bend", "swing", "ball")
+    assert read.stiffness.tolist() == model.stiffness.tolist()
+    assert "no word for the frame of torso/turn, which has no mass" in text
+    one, two = bough.Dynamics(model, general=True), bough.Dynamics(read, general=True)
+    rng = np.random.default_rng(0)
+    q, v, a = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
+    np.testing.assert_allclose(two.inverse_dynamics(q, v, a), one.inverse_dynamics(q, v, a), atol=1e-10)
+    np.testing.assert_allclose(two.placement(q, "eye"), one.placement(q, "eye"), atol=1e-12)
+
+
+def test_a_massless_body_that_cannot_be_joined_is_refused():
+    b = bough.Builder("fork")
+    b.add_body("fork", joint_name="turn")
+    for name in "ab":
+        b.add_body(name, "fork", placement=(0.1, 0, 0), **SOLID)
+    with pytest.raises(ModelError, match=r"body 'fork' has no mass.*on a revolute joint and carries 2 bodies"):
+        b.build().to_mjcf()
+    b = bough.Builder("loop")
+    b.add_body("crank")
+    b.add_frame("pin", "crank", (0.1, 0, 0))
+    b.add_body("rod", "crank", axis=(0, 1, 0), placement=(0.1, 0, 0), **SOLID)
+    b.add_closure("pin", "world", name="loop")
+    with pytest.raises(ModelError, match="closure 'loop' ends at 'pin', on a body without mass"):
+        b.build().to_mjcf()
+
+
+def test_limits_that_mujoco_takes_for_none_are_named():
+    b = bough.Builder("stuck")
+    b.add_body("a", lower=0.3, upper=0.3, **SOLID)
+    b.add_body("b", "a", effort=0.0, **SOLID)
+    text = b.build().to_mjcf()
+    assert "no word for the equal limits of a" in text and "no word for the effort limits of zero of b" in text
+
+
+def test_an_inertia_without_mass_is_written():
+    b = bough.Builder("flywheel", check=False)
+    b.add_body("arm", **SOLID)
+    b.add_body("wheel", "arm", placement=(0.1, 0, 0), inertia=np.diag([0.1, 0.2, 0.25]))
+    model = b.build()
+    assert bough.load(model.to_urdf()).inertias == pytest.approx(model.inertias)
 
 
 SOLID = {"mass": 1.0, "inertia": np.eye(3)}

@@ -7,7 +7,9 @@ fixed joints, in MJCF as sites. Joints come in the order of the model; readers g
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree.ElementTree import Comment, Element, SubElement, indent, tostring
@@ -46,6 +48,10 @@ class Part(NamedTuple):
     inertia: FloatArray  # (3, 3) about the centre of mass
     v: slice  # of the joint, or of the joint that it follows
     coupling: Coupling | None = None
+
+    @property
+    def has_inertia(self) -> bool:
+        return bool(self.mass or self.inertia.any())
 
 
 def moving_parts(model: Model) -> list[Part]:
@@ -163,7 +169,7 @@ def urdf(model: Model) -> str:
         if part.type not in {word for name in JOINTS[part.type] for word in PRIMITIVES[name].urdf}:
             raise ModelError(f"to_urdf: joint {part.joint!r} is {part.type}, a type that URDF does not have")
         link = SubElement(root, "link", name=part.body)
-        if part.mass:
+        if part.has_inertia:
             put_inertial(link, part.mass, part.com, part.inertia)
         _urdf_joint(root, model, part)
     for frame in frames:
@@ -231,14 +237,18 @@ MJCF_JOINTS = {
 
 
 def mjcf(model: Model) -> str:
-    """The text of an MJCF file."""
+    """The text of an MJCF file. A body without mass, which MuJoCo refuses, is joined with the one that it carries."""
     parts = moving_parts(model)
     root = Element("mujoco", model=model.name)
     SubElement(root, "compiler", angle="radian", autolimits="true")
     SubElement(root, "option", gravity=words(model.gravity))
     bodies = {WORLD: SubElement(root, "worldbody")}
     taken = {part.joint for part in parts}
-    remarks = unsaid(model, ("spherical", "floating"), {"velocity limits": np.isfinite(model.limits.velocity)})
+    low, high, speed, effort = model.limits
+    lost = {"velocity limits": np.isfinite(speed), "equal limits": low == high, "effort limits of zero": effort == 0.0}
+    remarks = unsaid(model, ("spherical", "floating"), lost)
+    carried = Counter(part.parent for part in parts)
+    chains: dict[str, list[Part]] = {}  # that end in a body without mass, by the names of it and its frames
     # followers come last among the parts, and may carry others
     waiting = sorted(parts, key=lambda part: int(model.frames.body[model.frame(part.body)]))
     for part in waiting:
@@ -249,20 +259,42 @@ def mjcf(model: Model) -> str:
                 f"to_mjcf: joint {part.joint!r} is floating from a frame in {part.parent!r}; "
                 f"MJCF has free joints from the world's frame only"
             )
-        body = SubElement(bodies[part.parent], "body", {"name": part.body, **_place(part.T)})
-        bodies[part.body] = body
-        if part.mass:
-            J = words([part.inertia[at] for at in MOMENTS.values()])
-            SubElement(body, "inertial", pos=words(part.com), mass=words(part.mass), fullinertia=J)
-        _mjcf_joints(body, model, part, taken)
         if part.type == "planar":
             remarks.append(
                 f"{part.joint}: linear velocities are in the axes of the frame that it hangs on, not of the body"
             )
+        chain = [*chains.get(part.parent, []), part]
+        if not part.has_inertia:
+            if carried[part.body] != 1 or part.type in ("floating", "spherical"):
+                raise ModelError(
+                    f"to_mjcf: body {part.body!r} has no mass, which MuJoCo refuses, and cannot be joined with what "
+                    f"it carries: it moves on a {part.type} joint and carries {carried[part.body]} bodies"
+                )
+            chains[part.body] = chain
+            remarks.append(f"no word for the frame of {part.body}, which has no mass")
+        else:
+            bodies[part.body] = _mjcf_body(bodies[chain[0].parent], model, chain, taken)
     for frame in fixed_frames(model, parts):
-        SubElement(bodies[frame.body], "site", {"name": frame.name, **_place(frame.T)})
-    _mjcf_equalities(root, model, parts, bodies)
+        if frame.body in bodies:
+            SubElement(bodies[frame.body], "site", {"name": frame.name, **_place(frame.T)})
+        else:
+            chains[frame.name] = chains[frame.body]
+            remarks.append(f"no word for the frame {frame.name} on {frame.body}, which has no mass")
+    _mjcf_equalities(root, model, bodies, chains)
     return text_of(root, remarks)
+
+
+def _mjcf_body(above: Element, model: Model, chain: list[Part], taken: set[str]) -> Element:
+    """The last body of a chain, with the joints of all."""
+    places = [*accumulate((part.T for part in chain), np.matmul)]
+    part, back = chain[-1], inverse(places[-1])
+    body = SubElement(above, "body", {"name": part.body, **_place(places[-1])})
+    if part.has_inertia:
+        J = words([part.inertia[at] for at in MOMENTS.values()])
+        SubElement(body, "inertial", pos=words(part.com), mass=words(part.mass), fullinertia=J)
+    for one, place in zip(chain, places, strict=True):
+        _mjcf_joints(body, model, one, None if one is part else back @ place, taken)
+    return body
 
 
 def _place(T: FloatArray) -> dict[str, str]:
@@ -270,15 +302,20 @@ def _place(T: FloatArray) -> dict[str, str]:
     return {"pos": words(T[:3, 3]), "quat": words([w, x, y, z])}
 
 
-def _mjcf_joints(body: Element, model: Model, part: Part, taken: set[str]) -> None:
+def _mjcf_joints(body: Element, model: Model, part: Part, T: FloatArray | None, taken: set[str]) -> None:
+    """The joints of a part, in the body's own frame or with theirs placed at T in it."""
     kinds, follows = MJCF_JOINTS[part.type], part.coupling is not None
     axes = part.axes if part.type != "planar" else planar_frame(part.axes[0]).T
     for k, kind in enumerate(kinds):
         v = part.v.start + k
         name = part.joint if len(kinds) == 1 else fresh(f"{part.joint}_{k + 1}", taken)
         joint = SubElement(body, "joint", name=name, type=kind)
+        axis = axes[min(k, len(axes) - 1)]
+        if T is not None:
+            joint.set("pos", words(T[:3, 3]))
+            axis = T[:3, :3] @ axis
         if kind in ("hinge", "slide"):
-            joint.set("axis", words(axes[min(k, len(axes) - 1)]))
+            joint.set("axis", words(axis))
         if follows:
             continue
         said = {"damping": model.damping[v], "frictionloss": model.friction[v], "armature": model.armature[v],
@@ -294,19 +331,21 @@ def _mjcf_joints(body: Element, model: Model, part: Part, taken: set[str]) -> No
                 joint.set("actuatorfrcrange", words([-effort, effort]))
 
 
-def _mjcf_equalities(root: Element, model: Model, parts: list[Part], bodies: dict[str, Element]) -> None:
+def _mjcf_equalities(root: Element, model: Model, bodies: dict[str, Element], lost: Collection[str]) -> None:
+    """Mimic joints and closures; one at a frame that is lost is refused."""
     equality = Element("equality")
     for c in model.couplings:
         SubElement(equality, "joint", joint1=c.follower, joint2=c.leader, polycoef=words([c.offset, c.ratio, 0, 0, 0]))
-    own = {WORLD, *(part.body for part in parts)}
     taken = set(model.frames.names)
     for closure in model.closures:
         if closure.kind not in ("connect", "weld"):
             raise ModelError(f"to_mjcf: closure {closure.name!r} is a {closure.kind}; MJCF has connect and weld")
         ends = []
         for frame in (closure.frame, closure.other):
-            ends.append(frame if frame not in own else fresh(f"{closure.name}/{frame}", taken))
-            if frame in own:  # the frame of a body, or the world, needs a site at its origin
+            if frame in lost:
+                raise ModelError(f"to_mjcf: closure {closure.name!r} ends at {frame!r}, on a body without mass")
+            ends.append(frame if frame not in bodies else fresh(f"{closure.name}/{frame}", taken))
+            if frame in bodies:  # the frame of a body, or the world, needs a site at its origin
                 SubElement(bodies[frame], "site", name=ends[-1])
         SubElement(equality, closure.kind, name=closure.name, site1=ends[0], site2=ends[1])
     if len(equality):
