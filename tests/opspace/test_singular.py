@@ -112,3 +112,15 @@ def straight_arm():
     for name, axis in (("base", (0, 0, 1)), ("middle", (0, 1, 0)), ("tip", (0, 1, 0))):
         up = builder.add_body(name, up, "revolute", (1, 0, 0), axis=axis, mass=1, com=(0.5, 0, 0), inertia=np.eye(3))
     return builder.build()
+
+
+def test_damping_that_rounding_loses_is_named():
+    """Masses of a microgram: Lambda^-1 is so large that a millionth beside it is nothing."""
+    b = bough.Builder("tiny")
+    b.add_body("a", mass=1e-9, com=(1e-3, 0, 0), inertia=1e-15 * np.eye(3))
+    model = b.build()
+    space = OperationalSpace(model, [joint("a"), joint("a", name="again")], singular="damp", general=True)
+    with pytest.raises(TaskError, match=r"rank 1 of 2, .*; damping=1e-06 is lost in the rounding of Lambda\^-1"):
+        space.inertia(np.zeros(1))
+    result, status = space.with_status("inertia", np.array([[0.0], [np.nan]]))
+    assert status.tolist() == [3, 2] and np.isnan(result).all()

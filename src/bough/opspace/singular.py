@@ -21,6 +21,7 @@ from bough.types import IntArray, RealArray
 Singular: TypeAlias = Literal["refuse", "truncate", "damp"]
 # Rows whose share in the worst direction is below this fraction of the largest share are not named.
 SHARE = 0.3
+ADVICE = "keep away from such configurations, drop rows, or choose singular='truncate' or 'damp'"
 
 
 class SingularTasksError(TaskError):
@@ -54,8 +55,9 @@ def truncated_inverse(Lam_inv: RealArray, threshold: Any, scale: RealArray | Non
 
 
 def refuse_singular(
-    tasks: TaskSet, Lam_inv: RealArray, threshold: float, scale: RealArray | None = None, among: Any = slice(None)
-) -> None:
+    tasks: TaskSet, Lam_inv: RealArray, threshold: float, scale: RealArray | None = None, among: Any = slice(None),
+    advice: str = ADVICE,
+) -> None:  # fmt: skip
     """Raise for the first matrix (m, m), or the first `among` a batch, that has a direction below the threshold."""
     flat = Lam_inv.reshape(-1, tasks.size, tasks.size)
     rows = np.arange(len(flat))[among][rank(flat[among], threshold, scale) < tasks.size]
@@ -63,21 +65,20 @@ def refuse_singular(
         where = f" at row {k} of the batch" if Lam_inv.ndim == 3 else ""
         values, vectors = scaled_eigenvalues(flat[k], scale)[1:]
         error = SingularTasksError(
-            f"the tasks are singular{where}: {_reasons(tasks, values, vectors[:, 0], threshold)}"
+            f"the tasks are singular{where}: {_reasons(tasks, values, vectors[:, 0], threshold)}; {advice}"
         )
         error.rows = tuple(rows.tolist()) if Lam_inv.ndim == 3 else ()
         raise error
 
 
 def _reasons(tasks: TaskSet, values: RealArray, worst: RealArray, threshold: float) -> str:
-    """Rank, rows and size of the worst direction, and what can be done."""
+    """Rank, rows and size of the worst direction."""
     share, size = np.abs(worst), max(float(values[0]), 0.0)
     rows = [tasks.row_names[r] for r in np.flatnonzero(share > SHARE * share.max())]
     listed = ", ".join(rows[:6]) + (f" and {len(rows) - 6} more" if len(rows) > 6 else "")
     return (
         f"rank {np.count_nonzero(values > threshold)} of {tasks.size}, and {listed} can hardly be moved together "
-        f"(smallest scaled singular value {size**0.5:.1e}, expected above {threshold**0.5:.1e}); "
-        f"keep away from such configurations, drop rows, or choose singular='truncate' or 'damp'"
+        f"(smallest scaled singular value {size**0.5:.1e}, expected above {threshold**0.5:.1e})"
     )
 
 
@@ -130,6 +131,10 @@ class Inversion:
         size = self.tasks.size
         if self.singular != "damp":
             refuse_singular(self.tasks, Lam_inv, self.threshold, self.mobility, rows)
-        few = Lam_inv.reshape(-1, size, size)[rows]
-        damping = self._damping[Lam_inv.dtype] * np.eye(size, dtype=Lam_inv.dtype)
-        Lam.reshape(-1, size, size)[rows] = np.linalg.inv(few + damping)
+        damping = self._damping[Lam_inv.dtype]
+        few = Lam_inv.reshape(-1, size, size)[rows] + damping * np.eye(size, dtype=Lam_inv.dtype)
+        lost = np.linalg.slogdet(few)[0] == 0.0
+        if lost.any():
+            advice = f"damping={damping.item():g} is lost in the rounding of Lambda^-1: choose more"
+            refuse_singular(self.tasks, Lam_inv, self.threshold, self.mobility, rows[lost], advice)
+        Lam.reshape(-1, size, size)[rows] = np.linalg.inv(few)
