@@ -204,6 +204,17 @@ def test_limits_that_mujoco_takes_for_none_are_named():
     assert "no word for the equal limits of a" in text and "no word for the effort limits of zero of b" in text
 
 
+def test_rotors_of_followers_are_written_or_named():
+    pytest.importorskip("mujoco")
+    b = bough.Builder("gear")
+    b.add_body("a", **SOLID)
+    b.add_body("b", "a", mimic=("a", 2.0, 0.0), armature=0.5, **SOLID)
+    model, q = b.build(), np.zeros(1)
+    found = bough.Dynamics(bough.load(model.to_mjcf()), general=True).mass_matrix(q)
+    assert found == pytest.approx(bough.Dynamics(model, general=True).mass_matrix(q))
+    assert "no word for the armature of b" in model.to_urdf()
+
+
 def test_an_inertia_without_mass_is_written():
     b = bough.Builder("flywheel", check=False)
     b.add_body("arm", **SOLID)

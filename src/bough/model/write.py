@@ -48,6 +48,7 @@ class Part(NamedTuple):
     inertia: FloatArray  # (3, 3) about the centre of mass
     v: slice  # of the joint, or of the joint that it follows
     coupling: Coupling | None = None
+    armature: float = 0.0  # of a joint that follows
 
     @property
     def has_inertia(self) -> bool:
@@ -78,9 +79,8 @@ def moving_parts(model: Model) -> list[Part]:
         T = inverse(matrix(frames.R[below[j]], frames.p[below[j]])) @ step[body[j]] @ matrix(R[j], p[j]) @ back
         kind = "revolute" if turns else "prismatic"
         name = frames.names[number[j]]
-        parts.append(
-            Part(name, up[j], coupling.follower, kind, T, z[None], *own[j], leaders[coupling.leader], coupling)
-        )
+        leader, armature = leaders[coupling.leader], float(m.armature[m.dof[body[j]]])
+        parts.append(Part(name, up[j], coupling.follower, kind, T, z[None], *own[j], leader, coupling, armature))
     return parts
 
 
@@ -183,6 +183,8 @@ def urdf(model: Model) -> str:
         SubElement(element, "link1", link=closure.frame)
         SubElement(element, "link2", link=closure.other)
     remarks = unsaid(model, ("planar", "floating"), {"armature": model.armature, "stiffness": model.stiffness})
+    if rotors := [part.joint for part in parts if part.armature]:
+        remarks.append(f"no word for the armature of {', '.join(rotors)}")
     if model.gravity.tolist() != [0.0, 0.0, -9.81]:
         remarks.append(f"no word for gravity, which is {words(model.gravity)}")
     return text_of(root, remarks)
@@ -317,6 +319,8 @@ def _mjcf_joints(body: Element, model: Model, part: Part, T: FloatArray | None, 
         if kind in ("hinge", "slide"):
             joint.set("axis", words(axis))
         if follows:
+            if part.armature:
+                joint.set("armature", words(part.armature))
             continue
         said = {"damping": model.damping[v], "frictionloss": model.friction[v], "armature": model.armature[v],
                 "stiffness": model.stiffness[v], "springref": model.rest[v]}  # fmt: skip
