@@ -49,30 +49,20 @@ SPARSE = ("placements", "pattern", "tree")
 
 
 class Row(NamedTuple):
-    """A function: its routine and the names of its constants. Public ones have a summary.
-
-    `fixed` are inputs that it does not depend on. Errors call it `called`.
-    """
+    """A function: its routine and the names of its constants. Public ones have a summary; errors call it `called`."""
 
     routine: Routine
     groups: tuple[str, ...] = SPARSE
     summary: str = ""
-    fixed: tuple[str, ...] = ()
-    called: str = "OperationalSpace"
+    called: str = ""  # by default as its routine
 
     def prepared(self, tasks: TaskSet) -> Prepared:
         constants = (tasks.model.mechanism, *(GROUPS[name](tasks) for name in self.groups))
-        return Prepared(self.routine.without(*self.fixed) if self.fixed else self.routine, constants, tasks.sizes)
-
-
-def _called(name: str, routine: Routine) -> Routine:
-    """A routine with one output, both of this name."""
-    (shape,) = routine.outputs.values()
-    return replace(routine, name=name, outputs={name: shape})
+        return Prepared(self.routine, constants, tasks.sizes)
 
 
 def _only(name: str) -> Routine:
-    """One quantity of the whole sweep; the others are scratch."""
+    """One quantity of the whole sweep that does not depend on v; the others are scratch."""
     others = {x: shape for x, shape in COMPLETE.outputs.items() if x != name}
 
     def body(*arguments: Any) -> None:
@@ -80,33 +70,27 @@ def _only(name: str) -> Routine:
         COMPLETE.body(*inputs, *(found if x == name else getattr(w, x) for x in COMPLETE.outputs), w)
 
     whole = replace(COMPLETE, name=name, body=body, only_traced=True, work={**COMPLETE.work, **others})
-    return replace(whole, outputs={name: COMPLETE.outputs[name]})
+    return replace(whole, outputs={name: COMPLETE.outputs[name]}).without("v")
 
 
-# Functions of a space by name: for C, bridges and derivatives. "inverse_inertia" is by the space's method.
-PUBLIC = {
-    "jacobian": Row(_called("jacobian", JACOBIAN), SPARSE[:2], "J: task velocity = J v"),
-    "drift": Row(_called("drift", DRIFT), ("seeds",), "Jdot v"),
-    "bias": Row(_only("bias"), SPARSE, "beta = Jdot v - J H^-1 C", ("damping",)),
-    "inverse_inertia": Row(COMPLETE, SPARSE, "Lambda^-1 = J H^-1 J'"),
-    "inertia": Row(_only("inertia"), SPARSE, "Lambda, the inverse of Lambda^-1 + damping 1", ("v",)),
-    "jbar": Row(_only("jbar"), SPARSE, "Jbar = H^-1 J' Lambda, with the damping of Lambda", ("v",)),
-    "nullspace": Row(_only("nullspace"), SPARSE, "N = 1 - Jbar J, with the damping of Lambda", ("v",)),
+# Functions of a space by name; "inverse_inertia" is by the space's method
+FUNCTIONS = {
+    "jacobian": Row(JACOBIAN, SPARSE[:2], "J: task velocity = J v"),
+    "drift": Row(DRIFT, ("seeds",), "Jdot v"),
+    "bias": Row(BIAS, ("seeds",), "beta = Jdot v - J H^-1 C"),
+    "inverse_inertia": Row(WEIGHTED, SPARSE, "Lambda^-1 = J H^-1 J'"),
+    "inertia": Row(_only("inertia"), SPARSE, "Lambda, the inverse of Lambda^-1 + damping 1"),
+    "jbar": Row(_only("jbar"), SPARSE, "Jbar = H^-1 J' Lambda, with the damping of Lambda"),
+    "nullspace": Row(_only("nullspace"), SPARSE, "N = 1 - Jbar J, with the damping of Lambda"),
     "mu_rho": Row(MU_RHO, SPARSE, "mu + rho = -Lambda beta, with the damping of Lambda"),
     "operational_space": Row(COMPLETE, SPARSE, "J, Jdot v, beta, Lambda^-1, Lambda, Jbar and N"),
     "torques": Row(TASK_TORQUES, SPARSE, "C + J' Lambda (acceleration - Jdot v) + N' tau0, with damping as in Lambda"),
+    "invert": Row(INVERT, ()),
+    "weighted": Row(WEIGHTED, called="OperationalSpace"),
+    "dynamics": Row(DYNAMICS, called="OperationalSpace"),
 }
-DAMPED = ("inertia", "jbar", "nullspace", "mu_rho", "operational_space", "torques")  # what Lambda is in
-# What states and methods of a space are computed by
-COMPUTED = {
-    "jacobian": Row(JACOBIAN, SPARSE[:2], called="jacobian"),
-    "bias": Row(BIAS, ("seeds",), called="bias"),
-    "drift": Row(DRIFT, ("seeds",), called="drift"),
-    "invert": Row(INVERT, (), called="inertia"),
-    "weighted": Row(WEIGHTED),
-    "dynamics": Row(DYNAMICS),
-    "torques": Row(TASK_TORQUES, called="torques"),
-}
+PUBLIC = {name: row for name, row in FUNCTIONS.items() if row.summary}  # for C, bridges and derivatives
+DAMPED = {name for name, row in PUBLIC.items() if "damping" in row.routine.inputs}  # what Lambda is in
 
 
 def prepared(space: OperationalSpace, name: str) -> Prepared:
@@ -182,10 +166,9 @@ class Functions:
         self._made: dict[str, CompiledFunction] = {}
 
     def get(self, name: str, values: Mapping[str, Any] = NOTHING) -> CompiledFunction:
-        """The one of this name, a method or a row of `COMPUTED`, for a call with the keywords `values`."""
+        """The one of this name, a method or a row of `FUNCTIONS`, for a call with the keywords `values`."""
         if values:
-            called = COMPUTED[name].called if name in COMPUTED else name
-            self.parameters.declared(name if called == "OperationalSpace" else called, values, "OperationalSpace")
+            self.parameters.declared(name, values, "OperationalSpace")
         found = self._made.get(name)
         if found is None:
             found = self._made[name] = self._make(name)
@@ -195,7 +178,8 @@ class Functions:
         if name in METHODS:
             function, called = prepare(name, self.tasks), "inverse_inertia"
         else:
-            function, called = COMPUTED[name].prepared(self.tasks), COMPUTED[name].called
+            function = FUNCTIONS[name].prepared(self.tasks)
+            called = FUNCTIONS[name].called or function.routine.name
         parameters = self.parameters if "q" in function.routine.inputs else Parameters(self.tasks.model)
         bound = function.bind(self.tasks, parameters=parameters, name=called, **self.how)
         return parameters.given_to(bound)

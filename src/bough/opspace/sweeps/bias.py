@@ -6,6 +6,8 @@ its own motion contributes (Featherstone 2010, eq. 8).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import sqrt
@@ -173,5 +175,5 @@ TASK_ACCELERATION = Routine(
     outputs={"y": "rows"},
     work=BIAS_WORK,
 )
-BIAS = TASK_ACCELERATION.without("tau", name="task_bias")
-DRIFT = Routine("task_drift", drift, inputs={"q": "nq", "v": "nv"}, outputs={"y": "rows"}, work=BIAS_WORK)
+BIAS = replace(TASK_ACCELERATION.without("tau", name="bias"), outputs={"bias": "rows"})
+DRIFT = Routine("drift", drift, inputs={"q": "nq", "v": "nv"}, outputs={"drift": "rows"}, work=BIAS_WORK)

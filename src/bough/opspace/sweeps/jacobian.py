@@ -109,7 +109,7 @@ def jacobian_transpose_times(p: JacobianPattern, J: Rows, x: Rows, y: Rows, zero
 
 JACOBIAN_WORK = PLACEMENT_WORK | {"S": "dofs 6"}
 JACOBIAN = Routine(
-    "task_jacobian", jacobian, inputs={"q": "nq"}, outputs={"J": "rows nv"}, work=JACOBIAN_WORK | {"J": "entries"}
+    "jacobian", jacobian, inputs={"q": "nq"}, outputs={"jacobian": "rows nv"}, work=JACOBIAN_WORK | {"J": "entries"}
 )
 
 
