@@ -105,3 +105,8 @@ def test_what_is_refused():
         model.welded_at(model.neutral, ["x"])
     with pytest.raises(bough.BoughError, match="no moving body"):
         model.welded_at(model.neutral, model.joint_names)
+
+
+def test_a_welded_model_looks_as_before():
+    model = zoo.quadruped()
+    assert model.visuals and model.welded_at(model.neutral, [model.joint_names[-1]]).visuals == model.visuals

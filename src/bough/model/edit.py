@@ -54,7 +54,7 @@ def rebuilt(model: Model, welded: Mapping[str, FloatArray]) -> Model:
             closure.frame, closure.other, closure.kind, length=closure.length or None, name=closure.name
         )
     builder.notes += model.notes
-    return replace(builder.build(), units=model.units)
+    return replace(builder.build(), units=model.units, visuals=model.visuals)
 
 
 def _placed(model: Model, j: int, own: BodyFrames, step: FloatArray) -> FloatArray:
