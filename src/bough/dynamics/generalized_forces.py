@@ -10,9 +10,8 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.run.arrays import real_array
 from bough.dynamics.external import Points, points_at
-from bough.dynamics.kinematics import orient_body
 from bough.errors import OptionError, ShapeError
-from bough.joints import Mechanism, along, joint_motion, origin_in_parent
+from bough.joints import Mechanism, along, joint_motion, orient_body, origin_in_parent
 from bough.model import Model
 from bough.spatial import add3, add6, angular, cross, get3, get6, get9, join, linear, put6, rotate, rotate_back
 from bough.types import Rows, Workspace
@@ -30,7 +29,7 @@ def generalized_forces(m: Mechanism, points: Points, q: Rows, F: Rows, tau: Rows
     for k in range(len(tau)):
         tau[k] = m.zero[0]
     for i in range(len(m.parent)):
-        orient_body(m, i, w)
+        orient_body(m, i, w.X, w.E)
         own_wrenches(m, points, F, i, w)
     for i in range(len(m.parent) - 1, -1, -1):
         y, R = get6(w.sum, i), get9(w.E, i)

@@ -17,8 +17,8 @@ from bough.joints import (
     joint_velocity,
     motion_to_body,
     move_joint,
+    orient_body,
     origin_in_parent,
-    turn_axes,
     turn_to_parent,
 )
 from bough.model import Model
@@ -36,7 +36,6 @@ from bough.spatial import (
     motion_in,
     motion_out,
     put6,
-    put9,
     put_tail,
     rotate,
 )
@@ -74,26 +73,11 @@ def frame_of(model: Model, name: str, reference: str = "local_world_aligned") ->
 @kernel
 def place_body(m: Mechanism, i: int, w: Workspace) -> None:
     """Row i of P: the world placement (R, p) of body i, from that of its parent."""
-    up = m.parent[i]
+    up, p = m.parent[i], origin_in_parent(m, w.X, i)
     if up >= 0:
-        R, p = get9(w.P, up), get_tail(w.P, up)
-    else:
-        zero, one = m.zero[0], m.one[0]
-        R, p = (one, zero, zero, zero, one, zero, zero, zero, one), (zero, zero, zero)
-    put9(w.P, i, turn_axes(m, i, R, w.X))
-    put_tail(w.P, i, add3(p, rotate(R, origin_in_parent(m, w.X, i))))
-
-
-@kernel
-def orient_body(m: Mechanism, i: int, w: Workspace) -> None:
-    """Row i of E: the rotation from body i's axes to the world's, from that of its parent."""
-    up = m.parent[i]
-    if up >= 0:
-        R = get9(w.E, up)
-    else:
-        zero, one = m.zero[0], m.one[0]
-        R = (one, zero, zero, zero, one, zero, zero, zero, one)
-    put9(w.E, i, turn_axes(m, i, R, w.X))
+        p = add3(get_tail(w.P, up), rotate(get9(w.P, up), p))
+    orient_body(m, i, w.X, w.P)
+    put_tail(w.P, i, p)
 
 
 @kernel

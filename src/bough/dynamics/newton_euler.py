@@ -7,8 +7,8 @@ accelerates with a + Omega r, Omega = [alpha x] + [w x][w x].
 from __future__ import annotations
 
 from bough.compile.kernel import kernel
-from bough.joints import Mechanism, turn_axes
-from bough.spatial import add3, angular, cross, get3, get6, get9, join, linear, put6, put9, rotate, scale3, sub3
+from bough.joints import Mechanism, orient_body
+from bough.spatial import add3, angular, cross, get3, get6, join, linear, put6, rotate, scale3, sub3
 from bough.types import Force, RigidInertia, Rotation, Rows, Symmetric, Vector
 
 
@@ -63,12 +63,7 @@ def subtract_wrenches(m: Mechanism, i: int, X: Rows, f: Rows) -> None:
     Body by body, where f[i] has just been made: nothing waits in memory. Term by term: each product joins a sum.
     """
     if len(m.wrench) > 0:
-        up, zero, one = m.parent[i], m.zero[0], m.one[0]
-        R = (one, zero, zero, zero, one, zero, zero, zero, one)
-        if up >= 0:
-            R = get9(m.world, up)
-        R = turn_axes(m, i, R, X)
-        put9(m.world, i, R)
+        R = orient_body(m, i, X, m.world)
         for j in range(m.first_push[i], m.first_push[i + 1]):
             k = m.push[j]
             x, y = m.wrench[k], get6(f, i)

@@ -37,10 +37,10 @@ from bough.joints.waist import (
     joint_rate,
     joint_velocity,
     motion_to_body,
+    orient_body,
     origin_in_parent,
     rigid_freedom,
     rigid_to_parent,
-    turn_axes,
     turn_to_body,
     turn_to_parent,
 )
@@ -84,6 +84,7 @@ __all__ = [
     "joint_velocity",
     "motion_to_body",
     "move_joint",
+    "orient_body",
     "origin_in_parent",
     "outward",
     "quaternion_rotation",
@@ -92,7 +93,6 @@ __all__ = [
     "rigid_to_parent",
     "rotation_quaternion",
     "tiny",
-    "turn_axes",
     "turn_to_body",
     "turn_to_parent",
 ]

@@ -16,6 +16,7 @@ from bough.spatial import (
     get9,
     get_tail,
     motion_out,
+    put9,
     rigid_column,
     rigid_in,
     rotate,
@@ -98,11 +99,17 @@ def turn_to_body(m: Mechanism, X: Rows, i: int, a: Vector) -> Vector:
 
 
 @kernel
-def turn_axes(m: Mechanism, i: int, R: Rotation, X: Rows) -> Rotation:
-    """R R_i: the rows of R, turned into body i's axes."""
+def orient_body(m: Mechanism, i: int, X: Rows, E: Rows) -> Rotation:
+    """The rotation from body i's axes to the world's, also put into row i of E, which begins with those of parents."""
+    up, zero, one = m.parent[i], m.zero[0], m.one[0]
+    R = (one, zero, zero, zero, one, zero, zero, zero, one)
+    if up >= 0:
+        R = get9(E, up)
     a, b = turn_to_body(m, X, i, (R[0], R[1], R[2])), turn_to_body(m, X, i, (R[3], R[4], R[5]))
     c = turn_to_body(m, X, i, (R[6], R[7], R[8]))
-    return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
+    R = (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
+    put9(E, i, R)
+    return R
 
 
 @kernel

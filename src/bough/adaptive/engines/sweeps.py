@@ -21,7 +21,7 @@ from bough.adaptive.tree.passes import FAR
 from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.dynamics.aba import accelerate, eliminate, start_body
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
-from bough.dynamics.kinematics import body_velocities, orient_body
+from bough.dynamics.kinematics import body_velocities
 from bough.joints import (
     Mechanism,
     along,
@@ -32,6 +32,7 @@ from bough.joints import (
     integrate_joint,
     motion_to_body,
     move_joint,
+    orient_body,
     rigid_freedom,
     rigid_to_parent,
     turn_to_body,
@@ -82,7 +83,7 @@ def place_body(m: Mechanism, q: Rows, loads: Loads, w: SweepWork, i: int) -> Non
     """The motion of joint i, and world forces on its body, in its frame."""
     move_joint(m, q, i, w.X)
     if w.needs[i] == 1:
-        orient_body(m, i, w)
+        orient_body(m, i, w.X, w.E)
     k = loads.slot[i]
     if k >= 0:
         load_body(w.force, loads, k, get9(w.E, i))

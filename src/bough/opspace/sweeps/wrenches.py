@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from bough.compile.kernel import kernel
 from bough.compile.scalar import sqrt
-from bough.joints import Mechanism, force_to_parent, origin_in_parent, turn_to_body
+from bough.dynamics.center_of_mass import inverse_mass
+from bough.joints import Mechanism, force_to_parent, orient_body, origin_in_parent
 from bough.spatial import (
     add3,
     angular,
@@ -29,7 +30,6 @@ from bough.spatial import (
     motion_out,
     put3,
     put6,
-    put9,
     put_tail,
     rigid_times,
     rotate,
@@ -38,7 +38,7 @@ from bough.spatial import (
     scale6,
     sub3,
 )
-from bough.types import Force, Motion, Rows, Scalar, Vector, Workspace
+from bough.types import Force, Motion, Rows, Vector, Workspace
 
 # Kinds of seeds: how K follows from the constant wrench c of the seed
 LOCAL = 0  # K = c
@@ -75,34 +75,19 @@ class Seeds(NamedTuple):
 @kernel
 def place_bodies(m: Mechanism, t: Seeds, w: Workspace) -> None:
     """Placement of each body that a seed needs. 36 to 60 operations for the rotation, 18 for the position."""
-    zero, one = m.zero[0], m.one[0]
+    zero = m.zero[0]
     for a in range(len(t.placed)):
         i = t.placed[a]
-        p = m.parent[i]
-        x, y, z = (one, zero, zero), (zero, one, zero), (zero, zero, one)
-        position = (zero, zero, zero)
-        step = origin_in_parent(m, w.X, i)
-        if p >= 0:
-            R = get9(w.place, p)
-            x, y, z = (R[0], R[1], R[2]), (R[3], R[4], R[5]), (R[6], R[7], R[8])
-            position = add3(get_tail(w.place, p), rotate(R, step))
+        up, step, position = m.parent[i], origin_in_parent(m, w.X, i), (zero, zero, zero)
+        if up >= 0:
+            position = add3(get_tail(w.place, up), rotate(get9(w.place, up), step))
         else:
             put3(w.origin, i, step)
-        # rows of R: the world's axes seen from the body
-        x, y, z = turn_to_body(m, w.X, i, x), turn_to_body(m, w.X, i, y), turn_to_body(m, w.X, i, z)
-        put9(w.place, i, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
+        orient_body(m, i, w.X, w.place)
         put_tail(w.place, i, position)
     if t.central[0]:
-        w.share[0] = m.one[0] / total_mass(m)
+        w.share[0] = inverse_mass(m)
         put3(w.center, 0, center_of_mass(m, t, w))
-
-
-@kernel
-def total_mass(m: Mechanism) -> Scalar:
-    mass = m.zero[0]
-    for i in range(len(m.parent)):
-        mass = mass + m.inertia[i, 9]
-    return mass
 
 
 @kernel
@@ -198,9 +183,7 @@ def momentum_motion(t: Seeds, s: int, w: Workspace) -> Motion:
 def task_wrench(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Force:
     """K of seed s in the frame of its body."""
     kind, i = t.kind[s], t.body[s]
-    if FIXED <= kind <= FOLLOWING_ALIGNED:
-        return force_out(get9(w.place, i), get_tail(w.place, i), wrench_in_world(m, t, s, w))
-    if kind == ALONG:
+    if FIXED <= kind <= FOLLOWING_ALIGNED or kind == ALONG:
         return force_out(get9(w.place, i), get_tail(w.place, i), wrench_in_world(m, t, s, w))
     return body_wrench(m, t, s, w)
 

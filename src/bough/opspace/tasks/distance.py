@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
@@ -15,7 +14,6 @@ from bough.model import Model
 from bough.opspace.sweeps.errors import DISTANCE
 from bough.opspace.sweeps.wrenches import ALONG
 from bough.opspace.tasks.task import LINEAR, Aim, Seed, Task, attachment, placement_of
-from bough.types import FloatArray
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,6 @@ class DistanceTask(Task):
     def position(self, dynamics: Dynamics, q: Any) -> Any:
         first, second = (placement_of(dynamics, frame, q)[:3, 3] for frame in (self.frame, self.other))
         return np.linalg.norm(first - second)
-
-    def error(self, dynamics: Dynamics, q: Any, target: npt.ArrayLike) -> FloatArray:
-        return np.atleast_1d(super().error(dynamics, q, target))
 
     def aim(self, model: Model) -> Aim:
         return Aim(DISTANCE, LINEAR[:1], attachment(model, self.frame), attachment(model, self.other))

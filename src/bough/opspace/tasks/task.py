@@ -193,7 +193,7 @@ class Task(ABC):
         goal = np.asarray(target, float)
         if goal.shape != here.shape:
             raise TaskError(f"task {self.name!r}: a target has shape {here.shape}, got {goal.shape}")
-        return goal - here
+        return np.atleast_1d(goal - here)
 
     def aim(self, model: Model) -> Aim:
         """The measure of the rows, for kernels that compute errors themselves, such as inverse kinematics."""
