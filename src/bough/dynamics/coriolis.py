@@ -15,7 +15,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.jacobian import world_motion
 from bough.dynamics.kinematics import place_body
-from bough.joints import Mechanism, joint_motion
+from bough.joints import Mechanism, along_axis, joint_motion
 from bough.spatial import (
     add3,
     add6,
@@ -48,24 +48,6 @@ def cross_force(v: Motion, f: Force) -> Force:
     """v x* f: the rate of change of a force f that moves with v."""
     w, l = angular(v), linear(v)
     return join(add3(cross(w, angular(f)), cross(l, linear(f))), cross(w, linear(f)))
-
-
-@kernel
-def unit(m: Mechanism, k: int) -> Motion:
-    """The k-th unit motion."""
-    zero, one = m.zero[0], m.one[0]
-    a, b = (zero, zero, zero), (zero, zero, zero)
-    if k % 3 == 0:
-        e = (one, zero, zero)
-    elif k % 3 == 1:
-        e = (zero, one, zero)
-    else:
-        e = (zero, zero, one)
-    if k < 3:
-        a = e
-    else:
-        b = e
-    return join(a, b)
 
 
 @kernel
@@ -110,7 +92,7 @@ def half_rate(m: Mechanism, i: int, half: Scalar, w: Workspace) -> None:
     I, V = get10(w.I, i), get6(w.V, i)
     h = rigid_times(I, V)
     for k in range(6):
-        U = unit(m, k)
+        U = along_axis(k, m.one[0], m.zero[0])
         f = sub6(cross_force(V, rigid_column(I, k, m.zero[0])), rigid_times(I, cross_motion(V, U)))
         f = scale6(half, add6(f, cross_force(U, h)))
         for r in range(6):

@@ -26,6 +26,7 @@ from bough.joints.quaternion import quaternion_rotation, rotation_quaternion, ti
 from bough.joints.table import BALL, FREE, PLANAR, SLIDE, TURN, difference_joint, integrate_joint, move_joint
 from bough.joints.waist import (
     along,
+    along_axis,
     articulated_freedom,
     articulated_to_parent,
     by_freedom,
@@ -67,6 +68,7 @@ __all__ = [
     "Primitive",
     "Walk",
     "along",
+    "along_axis",
     "articulated_freedom",
     "articulated_to_parent",
     "by_freedom",

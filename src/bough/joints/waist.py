@@ -176,12 +176,20 @@ def freedom(m: Mechanism, k: int, x: Scalar) -> Motion:
     zero, axis = m.zero[0], m.axis[k]
     if axis == 2:
         return (zero, zero, x, zero, zero, m.pitch[k] * x)
+    return along_axis(axis, x, zero)
+
+
+@kernel
+def along_axis(axis: int, x: Scalar, zero: Scalar) -> Motion:
+    """x times the unit motion with this number."""
     if axis == 5:
         return (zero, zero, zero, zero, zero, x)
     if axis == 0:
         return (x, zero, zero, zero, zero, zero)
     if axis == 1:
         return (zero, x, zero, zero, zero, zero)
+    if axis == 2:
+        return (zero, zero, x, zero, zero, zero)
     if axis == 3:
         return (zero, zero, zero, x, zero, zero)
     return (zero, zero, zero, zero, x, zero)
