@@ -269,3 +269,33 @@ def test_functions_get_copies_of_their_rows(notes, own, tmp_path):
     np.testing.assert_array_equal(table["q"], drawn["q"])
     np.testing.assert_array_equal(table["first"], table["q"][:, 0])
     assert given.arrays["q"].any()
+
+
+@pytest.mark.parametrize("name", ["part-000001.parquet", "sweep.json", "lock", ".part-000001.parquet.0.part"])
+def test_a_folder_in_the_place_of_a_file_is_refused_in_one_sentence(name, tmp_path):
+    run(JOB, tmp_path, chunk=50)
+    (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / name).mkdir()
+    with pytest.raises(SweepError, match=rf"{name}: Is a directory"):
+        run(JOB, tmp_path)
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused_in_one_sentence(tmp_path):
+    (tmp_path / "a").write_text("a file")
+    with pytest.raises(SweepError, match="a: File exists"):
+        run(JOB, tmp_path / "a")
+    with pytest.raises(SweepError, match="Not a directory"):
+        read(tmp_path / "a")
+
+
+def test_a_nested_description_is_refused(tmp_path):
+    run(JOB, tmp_path, chunk=50)
+    (tmp_path / "sweep.json").write_text("[" * 100_000)
+    with pytest.raises(SweepError, match="damaged"):
+        read(tmp_path)
+
+
+def test_less_than_no_retries_are_refused(tmp_path):
+    with pytest.raises(SweepError, match="retries are none or more, got -1"):
+        run(JOB, tmp_path / "a", retries=-1)
+    assert not (tmp_path / "a").exists()

@@ -55,11 +55,13 @@ def test_refusals():
         ArrayRows({"q": np.zeros((4, 3))}).take(ARM, ("q", "v"), 0, 1)
     with pytest.raises(ShapeError, match=r"q of 'arm' has rows of shape \(3,\), got \(5,\)"):
         ArrayRows({"q": np.zeros((4, 5))}).take(ARM, ("q",), 0, 1)
-    with pytest.raises(ShapeError, match="'q' is no array of numbers"):
-        ArrayRows({"q": np.array(["a", "b"])})
+    for wrong in (np.array(["a", "b"]), np.zeros((4, 3), complex)):
+        with pytest.raises(ShapeError, match="'q' must be an array of real numbers"):
+            ArrayRows({"q": wrong})
     with pytest.raises(OptionError, match="'weight' cannot be drawn"):
         DrawnRows(3).take(ARM, ("weight",), 0, 1)
     with pytest.raises(OptionError, match="spread"):
         DrawnRows(3, spread=1.0)
-    with pytest.raises(OptionError, match="one row or more"):
-        DrawnRows(0)
+    for count, seed in ((0, 0), (1.5, 0), (3, 0.5), (3, -1)):
+        with pytest.raises(OptionError, match="one row or more"):
+            DrawnRows(count, seed)

@@ -14,7 +14,7 @@ from bough.errors import BoughError, SweepError, WorkerLostError
 from bough.record import progress_bar, put_table
 from bough.sweep.executors import Workers, computed, open_executor
 from bough.sweep.job import Job
-from bough.sweep.parts import SweepFolder, folder_for, locked
+from bough.sweep.parts import SweepFolder, file_errors, folder_for, locked
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,11 @@ def run(
     folder = Path(folder)
     if chunk is not None and chunk < 1:
         raise SweepError(f"a chunk is one row or more, got {chunk}")
+    if retries < 0:
+        raise SweepError(f"retries are none or more, got {retries}")
     put_table(BytesIO(), ())  # refuses where there is no pyarrow
     job.check()
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with file_errors(folder), locked(folder):
         parts = folder_for(job, folder, chunk)
         missing = parts.missing()
         found, start = parts.count - len(missing), perf_counter()

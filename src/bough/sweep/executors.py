@@ -22,6 +22,7 @@ from threading import Thread, local
 from time import monotonic, sleep
 from typing import Any, Protocol
 
+from bough.compile.run.arrays import is_count
 from bough.errors import OptionError, SweepError, WorkerLostError, required
 from bough.sweep.job import Job, name_of
 
@@ -41,7 +42,7 @@ class Workers(Protocol):
 
 def workers_of(count: int | None) -> int:
     """The number of workers: as set, or one for each CPU."""
-    if count is not None and count < 1:
+    if count is not None and not is_count(count):
         raise OptionError(f"a sweep needs one worker or more, got {count}")
     return count or cpu_count() or 1
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
-from bough.errors import RecordingError, SweepError
+from bough.errors import BoughError, RecordingError, SweepError
 from bough.record import read_table, replacing, table_facts
 from bough.sweep.job import Job, digest_of, name_of
 
@@ -86,7 +86,7 @@ def open_folder(folder: Path) -> SweepFolder:
         known = SweepFolder(folder, dict(found["job"]), int(found["rows"]), int(found["chunk"]))
     except FileNotFoundError:
         raise SweepError(f"{folder} is no folder of a sweep: it has no {JOB}") from None
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise SweepError(f"{folder / JOB} is damaged: {error}") from None
     if known.rows < 1 or known.chunk < 1:
         raise SweepError(f"{folder / JOB} is damaged: {known.rows} rows, {known.chunk} a chunk")
@@ -122,7 +122,8 @@ def read(folder: str | Path, columns: list[str] | None = None, *, partial: bool 
     One with parts missing is refused; with `partial`, the rows of the parts that are there and whole are returned, and
     the column `row` says which they are.
     """
-    known = open_folder(Path(folder))
+    with file_errors(Path(folder)):
+        known = open_folder(Path(folder))
     missing = [known.path(chunk).name for chunk in range(known.count) if not known.path(chunk).exists()]
     if missing and not partial:
         raise SweepError(f"{folder}: {len(missing)} of {known.count} parts are missing, first {missing[0]}: resume it")
@@ -153,8 +154,20 @@ def _joined(folder: Path, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> dic
 
 
 @contextmanager
+def file_errors(folder: Path) -> Iterator[None]:
+    """What the file system refuses as one `SweepError`: a folder in the place of a file, a full disk, no permission."""
+    try:
+        yield
+    except BoughError:
+        raise
+    except OSError as error:
+        raise SweepError(f"{error.filename or folder}: {error.strerror or error}") from error
+
+
+@contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """One driver at a time; the lock of one that was killed is free again."""
+    """One driver at a time in the folder, which is made; the lock of one that was killed is free again."""
+    folder.mkdir(parents=True, exist_ok=True)
     with open(folder / LOCK, "a+b") as file:
         try:
             _lock(file)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.routine import resolve
+from bough.compile.run.arrays import is_count, real_array
 from bough.dynamics.parameters import SHAPES
 from bough.errors import OptionError, ShapeError
 from bough.model import Model
@@ -25,10 +26,7 @@ class ArrayRows:
     def __post_init__(self) -> None:
         arrays = {}
         for name, array in self.arrays.items():
-            try:
-                arrays[name] = np.ascontiguousarray(array, float)
-            except (TypeError, ValueError):
-                raise ShapeError(f"rows of a sweep: {name!r} is no array of numbers") from None
+            arrays[str(name)] = np.ascontiguousarray(real_array(f"rows of a sweep: {name!r}", array), float)
         if not arrays:
             raise ShapeError("rows of a sweep: at least one array is needed")
         counts = {name: len(array) if array.ndim else 0 for name, array in arrays.items()}
@@ -81,7 +79,7 @@ class DrawnRows:
     spread: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.count < 1 or self.seed < 0:
+        if not (is_count(self.count) and is_count(self.seed, least=0)):
             raise OptionError(f"a sweep draws one row or more, with a seed from zero; got {self.count}, {self.seed}")
         if not (0.0 <= self.scale < np.inf and 0.0 <= self.spread < 1.0):
             raise OptionError(f"a scale is from zero and a spread from zero below one; got {self.scale}, {self.spread}")
