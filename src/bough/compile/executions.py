@@ -1,9 +1,8 @@
 """Executions: from a routine and its constants to a function of arrays.
 
 An execution is a module of `run` that has a function `compile(routine, constants, sizes, dtype) -> Entry`. A new one is
-two files: what writes the text, in `emit`, and what runs it, in `run`. `choose` decides which one serves a call. The
-execution of a GPU, `run.cuda`, serves arrays on the host like any other; for arrays on the GPU it has functions of its
-own (`run.cuda.function`), over the same entry.
+two files: what writes the text, in `emit`, and what runs it, in `run`. `choose` decides which one serves a call. For
+arrays on a GPU `run.cuda` has functions of its own.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def device_of(name: str | None, layout: str) -> Device:
 
 def choose(wanted: str, routine: Routine, constants: Constants, sizes: Sizes) -> Execution:
     """The execution that serves a call: the preferred one, unless compilation is off or the graph is too large."""
-    if interpreted() and wanted != "cuda":
+    if interpreted():
         wanted = "interpreted"
     elif wanted == "specialised" and not serves(routine, constants, sizes):
         wanted = "general"

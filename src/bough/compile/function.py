@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, Self
 
 from bough.compile.graph.program import Array
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from bough.compile.run.entry import Entry
 
 
 class CompiledFunction(Protocol):
@@ -30,10 +25,6 @@ class CompiledFunction(Protocol):
     @property
     def call(self) -> Callable[..., Any]:
         """The same, with parameters by name: `call(*inputs, out=None, threads=None, **parameters)`."""
-
-    @property
-    def entry(self) -> Callable[[np.dtype], Entry]:
-        """The code in a precision."""
 
     @property
     def with_status(self) -> Callable[..., tuple[Any, Any]]:
@@ -59,5 +50,5 @@ class CompiledFunction(Protocol):
         Parameters are their last inputs.
         """
 
-    def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
+    def with_code_of(self, choose: Callable[[bool], Self]) -> Self:
         """The same function by the code of `choose(batch)`."""

@@ -313,7 +313,6 @@ class WithParameters:
         self.function, self.parameters = function, parameters
         self.name, self.outputs = function.name, function.outputs
         self.inputs = function.inputs[: len(function.inputs) - len(parameters.inputs)]
-        self.entry = function.entry
 
     def __call__(self, *inputs: Any, out: Any = None, threads: int | None = None, **given: Any) -> Any:
         return self.function.call(*inputs, *self._arrays(inputs, given), out=out, threads=threads)
@@ -336,8 +335,8 @@ class WithParameters:
     def makers(self) -> dict[str, Callable[..., Any]]:
         return self.function.makers
 
-    def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
-        return WithParameters(self.function.with_code_of(choose), self.parameters)
+    def with_code_of(self, choose: Callable[[bool], WithParameters]) -> WithParameters:
+        return WithParameters(self.function.with_code_of(lambda batch: choose(batch).function), self.parameters)
 
     def _arrays(self, inputs: Sequence[Any], given: dict[str, Any]) -> list[Any]:
         """The parameters in order, examined; the model's own are in the precision of the inputs."""

@@ -16,12 +16,11 @@ from bough.compile.run.cuda import bind, launches
 from bough.compile.run.cuda import gpu as gpus
 from bough.compile.run.cuda.arrays import view_of
 from bough.compile.run.cuda.gpu import Kernel, using
-from bough.compile.run.entry import Entry
 from bough.compile.run.exchange import GpuArray
 from bough.compile.run.libraries import on_host
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import MASS_MATRIX
-from bough.errors import BoughError, MissingExtraError, NonFiniteError, ShapeError, TooLargeError
+from bough.errors import BoughError, MissingExtraError, ShapeError, TooLargeError
 from bough.model import mark_limbs
 from gpu import a_gpu, has_gpu, needs_gpu, on_hardware
 from stand_in import LIMITS, StandInGpu
@@ -307,20 +306,6 @@ def test_known_shapes_are_launched_as_the_first_time(monkeypatch, tmp_path):
     assert once == [q.address, v.address, tau.address, first.address, 0, 5, 3, 0, 3]
     assert twice == [*once[:3], again.address, *once[4:]]
     assert last[3][5] == 6
-
-
-def test_the_gpu_is_an_execution_like_others(gpu):
-    model = zoo.arm(3)
-    on_cpu = bind_arrays(FORWARD, (model.mechanism,), model.sizes)
-    on_gpu = bind_arrays(FORWARD, (model.mechanism,), model.sizes, execution="cuda")
-    assert isinstance(on_gpu.entry(np.dtype(float)), Entry)
-    batch = states(model, 7)
-    np.testing.assert_allclose(on_gpu(*batch), on_cpu(*batch), rtol=1e-11)
-    one = [x[3] for x in batch]
-    np.testing.assert_allclose(on_gpu(*one), on_cpu(*one), rtol=1e-11)
-    with pytest.raises(NonFiniteError):
-        on_gpu(np.nan * one[0], *one[1:])
-    assert isinstance(function(model).entry(np.dtype(float)), Entry)
 
 
 def test_code_is_kept_on_disk(monkeypatch, tmp_path):

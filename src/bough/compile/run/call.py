@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
 from bough.compile.run.arrays import Explain, bad_input, bad_output, conform, results, rows_status
 from bough.compile.run.entry import Code, Entry, shared_gate
@@ -62,7 +61,7 @@ class BoundFunction:
         """The same as `call`, which is native code and faster."""
         return self.call(*inputs, out=out, threads=threads)
 
-    def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
+    def with_code_of(self, choose: Callable[[bool], BoundFunction]) -> BoundFunction:
         """The same function by the code of `choose(batch)`, which is called on first use."""
 
         def provide(dtype: np.dtype) -> Entry:

@@ -7,21 +7,16 @@ caller's stream; numpy arrays are copied there and back. Nothing of this is impo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cache, cached_property
 from sys import modules
 from typing import Any
 
 import numpy as np
 
-from bough.compile.emit.cuda import Layouts
-from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
 from bough.compile.routine import Again
 from bough.compile.run.cuda.arrays import ArrayView, TensorCall, signature, torch_stream, uploaded, view_of
-from bough.compile.run.cuda.code import AnyLaunches, GpuCode
 from bough.compile.run.cuda.gpu import Gpu, Launch, the_gpu
-from bough.compile.run.cuda.launches import Launches, collector, padded, room_in
-from bough.compile.run.entry import Entry
+from bough.compile.run.cuda.launches import Launches, ProductLaunches, collector, padded, room_in
 from bough.compile.run.exchange import GpuArray
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, Maker, nothing
 from bough.compile.run.libraries import is_on_gpu, moveaxis
@@ -29,33 +24,18 @@ from bough.errors import NumericalError, ShapeError
 
 
 class CudaFunction:
-    """A function of arrays on the GPU: `f(*inputs, out=None, stream=None, status=False)`.
+    """A function of arrays on the GPU, by its launches: `f(*inputs, out=None, stream=None, status=False)`.
 
     One configuration or a batch, (batch, n), or (n, batch) in the layout "columns"; an input without the batch axis
     serves every row. Nothing waits for the GPU. With `status`, an array of bytes comes back too: 1 in each row that
-    has a result that is not finite. `provide(dtype)` returns the code, as on the CPU, on the first call.
+    has a result that is not finite.
     """
 
-    def __init__(
-        self,
-        name: str,
-        inputs: Sequence[Array],
-        outputs: Sequence[Array],
-        provide: Callable[[np.dtype], Entry],
-        layouts: Layouts = Layouts(),  # noqa: B008  # immutable
-        again: Again | None = None,
-    ) -> None:
-        self.name, self.inputs, self.outputs, self.layouts = name, tuple(inputs), tuple(outputs), layouts
-        self.entry, self.again = cache(provide), again
+    def __init__(self, name: str, launches: Launches | ProductLaunches, again: Again | None = None) -> None:
+        self.name, self.launches, self.layouts, self.again = name, launches, launches.layouts, again
+        self.inputs, self.outputs = tuple(launches.inputs), tuple(launches.outputs)
         self._known: dict[Any, TensorCall] = {}
         self._bases: dict[Any, list[GpuArray]] = {}
-
-    @cached_property
-    def launches(self) -> AnyLaunches:
-        """Of its code, which is the same for one row and many and for any precision."""
-        code = self.entry(np.dtype(np.float64)).batch()
-        assert isinstance(code, GpuCode)
-        return code.launches(self.layouts)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))
@@ -244,7 +224,7 @@ class CudaFunction:
     def makers(self) -> dict[str, Maker]:
         return {"make": nothing}
 
-    def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
+    def with_code_of(self, choose: Callable[[bool], CudaFunction]) -> CudaFunction:
         """The function by the code that is better for batches."""
         return choose(True)
 

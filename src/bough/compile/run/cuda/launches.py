@@ -52,13 +52,17 @@ class Launches:
     def __init__(
         self, program: Callable[[], Program], inputs: Sequence[Array], outputs: Sequence[Array], layouts: Layouts
     ) -> None:
-        self.program, self.inputs, self.outputs, self.layouts = program, inputs, outputs, layouts
+        self.program, self.inputs, self.outputs, self.layouts = cache(program), inputs, outputs, layouts
         self._lock = threading.Lock()
         self._choices: dict[tuple[np.dtype, int], FormAndBlock] = {}  # by precision and class of batch
         self._loaded: dict[tuple[np.dtype, Form], LoadedForm] = {}
         self._prepared: dict[tuple[np.dtype, int], Launch] = {}  # by precision and batch
-        self._arranged, self._kernels = arrangements(program), cache(self._find_kernels)
+        self._arranged, self._kernels = arrangements(self.program), cache(self._find_kernels)
         self._count = 2 * len(inputs) + len(outputs) + 2 + int(layouts.listed)  # arguments of a launch
+
+    @classmethod
+    def of_program(cls, program: Program, layouts: Layouts) -> Launches:
+        return cls(lambda: program, program.inputs, program.outputs, layouts)
 
     def launch(self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any) -> Launch | None:
         """Launch it; the launch itself is returned if it is the same for all calls with so many rows.
@@ -107,8 +111,9 @@ class Launches:
             if launches._is_long(gpu, dtype):
                 first, second = cut(launches.program())
                 between = self.layouts._replace(results="groups")
-                before = Link(_launches(first, between), taken, cuts)
-                parts[k : k + 1] = before, Link(_launches(second, launches.layouts), (*taken, cuts), made)
+                before = Link(Launches.of_program(first, between), taken, cuts)
+                after = Link(Launches.of_program(second, launches.layouts), (*taken, cuts), made)
+                parts[k : k + 1] = before, after
                 cuts += 1
             else:
                 k += 1
@@ -211,10 +216,6 @@ class Launches:
         return f"{fingerprint(self.program())} {dtype.str} {[x.name == BETWEEN for x in self.inputs]}"
 
 
-def _launches(program: Program, layouts: Layouts) -> Launches:
-    return Launches(lambda: program, program.inputs, program.outputs, layouts)
-
-
 class Link(NamedTuple):
     """A kernel of a chain: by their numbers, the arrays between kernels that it takes, and the one that it makes."""
 
@@ -263,10 +264,12 @@ def collector(gpu: Gpu, dtype: np.dtype, batch: int, block: int = 256) -> Launch
 
 
 class ProductLaunches:
-    """Launches of the kernel of a sparse product, which has one form."""
+    """Launches of the kernel of a sparse product, which has one form: inputs in columns, results in rows."""
 
-    def __init__(self, product: SparseProduct) -> None:
-        self.product = product
+    layouts = Layouts(inputs="columns")
+
+    def __init__(self, product: SparseProduct, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        self.product, self.inputs, self.outputs = product, inputs, outputs
         self._kernels: dict[np.dtype, tuple[Kernel, ProductText]] = {}
         self._prepared: dict[tuple[np.dtype, int], Launch] = {}  # by precision and batch
 
