@@ -203,3 +203,49 @@ def test_derivatives_by_several_kernels_have_the_same_bits(dtype, gpu):
         found = bough.Dynamics(MODEL, device="cuda").forward_dynamics_derivatives(*(a[rows] for a in x))
         for a, b in zip(found, whole, strict=True):
             np.testing.assert_array_equal(on_host(a), on_host(b)[rows])
+
+
+def in_layout(layout):
+    """What brings an array of rows to the GPU in a layout, and results back to rows."""
+    if layout == "rows":
+        return to_gpu, on_host
+    return lambda x: to_gpu(np.ascontiguousarray(np.moveaxis(x, 0, -1))), lambda y: np.moveaxis(on_host(y), -1, 0)
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+def test_a_step_takes_a_number_and_one_for_each_row(layout, cupy):
+    model, (to, back) = zoo.arm(2), in_layout(layout)
+    rng = np.random.default_rng(3)
+    x, each = rng.normal(size=(3, 5, 2)), rng.uniform(0.001, 0.01, 5)
+    cpu, dyn = bough.Dynamics(model), bough.Dynamics(model, device="cuda", layout=layout)
+    given, name = [to(a) for a in x], "semi_implicit_step"
+    for dt, dt_there in ((0.01, 0.01), (each, to_gpu(each))):
+        wanted = cpu.semi_implicit_step(*x, dt)
+        for found in (dyn.semi_implicit_step(*given, dt_there), dyn.with_status(name, *given, dt_there)[0]):
+            assert_close(tuple(map(back, found)), wanted, "float64")
+    along = cpu.jvp(name, *x, each, along={"dt": each})
+    assert_close(tuple(map(back, dyn.jvp(name, *given, to_gpu(each), along={"dt": to_gpu(each)}))), along, "float64")
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+def test_derivatives_by_named_forces(layout, cupy):
+    model, (to, back) = zoo.arm(2), in_layout(layout)
+    rng = np.random.default_rng(4)
+    x, weight = rng.normal(size=(3, 5, 2)), rng.normal(size=(5, 2))
+    forces = dict(zip(model.body_names, rng.normal(size=(2, 5, 6)), strict=True))
+    forces[model.body_names[1]] = forces[model.body_names[1]][0]  # the same for all rows
+    cpu, dyn = bough.Dynamics(model), bough.Dynamics(model, device="cuda", layout=layout)
+    there = {key: to(f) if f.ndim > 1 else to_gpu(f) for key, f in forces.items()}
+    given = [to(a) for a in x]
+    wanted = cpu.vjp("forward_dynamics", *x, weight=weight, forces=forces)["forces"]
+    found = dyn.vjp("forward_dynamics", *given, weight=to(weight), forces=there)["forces"]
+    for key, wrench in wanted.items():
+        np.testing.assert_allclose(back(found[key]), wrench, atol=1e-12)
+    one = dict([*forces.items()][:1])
+    wanted = cpu.jvp("forward_dynamics", *x, forces=forces, along={"forces": one})
+    there_one = {key: there[key] for key in one}
+    found = dyn.jvp("forward_dynamics", *given, forces=there, along={"forces": there_one})
+    np.testing.assert_allclose(back(found), wanted, atol=1e-12)
+    wanted = cpu.derivatives("forward_dynamics", *x, wrt=["forces"])["forces"]
+    found = dyn.derivatives("forward_dynamics", *given, wrt=["forces"])["forces"]
+    np.testing.assert_allclose(back(found), wanted, atol=1e-12)

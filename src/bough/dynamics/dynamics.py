@@ -426,7 +426,7 @@ class Dynamics:
     # How methods find compiled code
 
     def _step(self, name: str, inputs: tuple[Any, ...], call: CallKeywords) -> tuple[RealArray, RealArray]:
-        given = with_dt(table.FUNCTIONS[name].arguments, inputs)
+        given = with_dt(table.FUNCTIONS[name].arguments, inputs, self.device)
         function = self._library.function(name, given=call)
         found: Any = function.call(*given, **call)
         if name not in self.__dict__:

@@ -21,6 +21,8 @@ from bough.compile.graph.twins import Twins
 from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import Routine
 from bough.compile.run.arrays import real_array
+from bough.compile.run.libraries import asarray, full, is_on_gpu
+from bough.dynamics.engine import Device
 from bough.errors import ShapeError, UnknownNameError
 from bough.joints import Mechanism
 from bough.model import Model, find_limbs, mark_limbs
@@ -168,10 +170,24 @@ def mark_forces(constants: Sequence[Any]) -> Twins | None:
     return found._replace(axes={**found.axes, "joints": marks})
 
 
-def stacked(function: str, forces: Mapping[str, Any], order: Sequence[str]) -> FloatArray:
-    """Named wrenches as one array (..., names, 6)."""
-    check_wrenches(function, forces)
-    return np.stack(np.broadcast_arrays(*(np.asarray(forces[name]) for name in order)), axis=-2)
+def stacked(function: str, forces: Mapping[str, Any], order: Sequence[str], device: Device) -> Any:
+    """Named wrenches as one array (..., names, 6), on a GPU where they are; in columns (names, 6, batch)."""
+    given = [forces[name] for name in order]
+    like = next(filter(is_on_gpu, given), None)
+    if like is None:
+        check_wrenches(function, forces)
+        return np.stack(np.broadcast_arrays(*map(np.asarray, given)), axis=-2)
+    given = [asarray(x, like) for x in given]
+    widest = max((tuple(x.shape) for x in given), key=len)
+    if device.layout == "columns":
+        found = full((len(given), *widest), 0.0, like)
+        for k, x in enumerate(given):
+            found[k] = x if len(x.shape) == len(widest) else x[:, None]
+    else:
+        found = full((*widest[:-1], len(given), 6), 0.0, like)
+        for k, x in enumerate(given):
+            found[..., k, :] = x
+    return found
 
 
 def check_wrenches(function: str, forces: Mapping[str, Any]) -> None:

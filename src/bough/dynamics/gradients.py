@@ -18,6 +18,7 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.compile import derived
 from bough.compile.routine import Routine
+from bough.compile.run.libraries import full
 from bough.dynamics.engine import CompiledFunction, Device
 from bough.dynamics.external import stacked
 from bough.dynamics.functions import Function, function
@@ -183,7 +184,7 @@ class Gradients:
         if len(inputs) != len(row.arguments):
             raise ShapeError(f"{row.name} takes {', '.join(row.arguments)}, got {len(inputs)} arrays")
         options = {key: x for key, x in given.items() if key not in parameters.inputs}
-        values = dict(zip(row.arguments, with_dt(row.arguments, tuple(inputs)), strict=True))
+        values = dict(zip(row.arguments, with_dt(row.arguments, tuple(inputs), self.library.device), strict=True))
         frames = self._forces(row, options.pop("forces", None), "forces" in (named or ()), values)
         for key, own in parameters.defaults(inputs).items():
             values[key] = own if given.get(key) is None else given[key]
@@ -200,9 +201,10 @@ class Gradients:
             raise OptionError(f"{row.name} takes no forces")
         frames = () if empty or not isinstance(forces, Mapping) else tuple(sorted(forces, key=str))
         if empty:
-            alike = all(getattr(x, "dtype", None) == np.float32 for x in values.values())
-            forces = np.zeros((self.parameters.model.sizes["joints"], 6), np.float32 if alike else float)
-        values["forces"] = stacked(row.name, forces, frames) if frames else forces
+            alike = all(str(getattr(x, "dtype", None)).endswith("float32") for x in values.values())
+            shape = self.parameters.model.sizes["joints"], 6
+            forces = full(shape, 0.0, next(iter(values.values())), "float32" if alike else "float64")
+        values["forces"] = stacked(row.name, forces, frames, self.library.device) if frames else forces
         return frames
 
 
@@ -253,33 +255,34 @@ def _numbers(J: Any, result: tuple[Any, str], unit: tuple[Any, str], device: Dev
 def _directions(request: Request, along: Mapping[str, Any]) -> Given:
     """The directions under the names of the compiled inputs; those of named wrenches are one array."""
     others = [*request.values.values()]
-    found = {f"along_{name}": as_column(x, others) if name == "dt" else x for name, x in along.items()}
+    found = {f"along_{name}": as_column(x, others, request.device) if name == "dt" else x for name, x in along.items()}
     if request.frames and "forces" in along:
         ways = along["forces"]
         if not isinstance(ways, Mapping) or not {*ways} <= {*request.frames}:
             raise ShapeError(
                 f"{request.row.name}: forces move along directions of {', '.join(request.frames)}; got {ways!r}"
             )
-        none = np.zeros(6, next((np.asarray(x).dtype for x in ways.values()), float))
-        full = {name: ways.get(name, none) for name in request.frames}
-        found["along_forces"] = stacked(request.row.name, full, request.frames)
+        none = full((6,), 0.0, next(iter(ways.values()), request.values["forces"]))
+        every = {name: ways.get(name, none) for name in request.frames}
+        found["along_forces"] = stacked(request.row.name, every, request.frames, request.device)
     return found
 
 
-def _by_frames(request: Request, found: Given) -> Given:
-    """Derivatives by named wrenches by their names."""
+def _by_frames(request: Request, found: Given, axes: int) -> Given:
+    """Derivatives by named wrenches by their names; they have so many axes without the one of a batch."""
     if request.frames and "forces" in found:
         by = found["forces"]
-        pick = (lambda k: tuple(x[..., k, :] for x in by)) if isinstance(by, tuple) else (lambda k: by[..., k, :])
-        found["forces"] = {name: pick(k) for k, name in enumerate(request.frames)}
+        last = (slice(None),) * (1 + (request.device.layout == "columns" and by.ndim > axes))
+        found["forces"] = {name: by[(..., k, *last)] for k, name in enumerate(request.frames)}
     return found
 
 
 def _weights(request: Request, plan: Derivative, weight: Any) -> Given:
     """The weights by name: one array, or a tuple of them where the function has several results."""
     if len(plan.weights) == 1:
-        is_number = [*request.row.results.values()] == ["1"]
-        return {plan.weights[0]: as_column(weight, [*request.values.values()]) if is_number else weight}
+        if [*request.row.results.values()] == ["1"]:
+            weight = as_column(weight, [*request.values.values()], request.device)
+        return {plan.weights[0]: weight}
     if not isinstance(weight, tuple | list) or len(weight) != len(plan.weights):
         raise ShapeError(f"{request.row.name} has {len(plan.weights)} results: weight is a tuple of as many arrays")
     return dict(zip(plan.weights, weight, strict=True))
@@ -289,7 +292,8 @@ def _gradient(request: Request, plan: Derivative, weight: Any, values: Given, th
     """A gradient, or its rate, by each input."""
     found = _several(plan, values | _weights(request, plan, weight), threads)
     by = dict(zip(plan.wrt, found, strict=True))
-    return _by_frames(request, {k: public_result("1" if k == "dt" else "", x, request.device) for k, x in by.items()})
+    by = {k: public_result("1" if k == "dt" else "", x, request.device) for k, x in by.items()}
+    return _by_frames(request, by, axes=2)
 
 
 def _several(plan: Derivative, values: Given, threads: int | None) -> tuple[RealArray, ...]:
@@ -386,4 +390,5 @@ def derivatives(
     if closed is not None:
         return closed
     plans = table.plan(request, "jvp", None, chosen), table.plan(request, "vjp", chosen, None)
-    return _by_frames(request, jacobians(*plans, request, threads))
+    (words, *_) = request.row.results.values()
+    return _by_frames(request, jacobians(*plans, request, threads), len(words.split()) + 2)

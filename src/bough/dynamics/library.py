@@ -16,6 +16,7 @@ from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import FindTwins, Routine, work_type
 from bough.compile.run.arrays import is_real, real_array, results
 from bough.compile.run.gate import make_front, make_unpacker, nothing
+from bough.compile.run.libraries import full, is_on_gpu
 from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives, forward_derivatives_on_gpu
 from bough.dynamics.engine import CPU, CompiledFunction, Device, bind_arrays, cheapest
@@ -103,26 +104,30 @@ def public_result(words: str, x: Any, device: Device) -> Any:
 DOUBLE = np.dtype(float)
 
 
-def with_dt(names: Sequence[str], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs, with dt, a number or one for each row, as an array (1,) or (batch, 1), if it is one of them."""
+def with_dt(names: Sequence[str], inputs: tuple[Any, ...], device: Device) -> tuple[Any, ...]:
+    """The inputs, with dt, a number or one for each row, as an array of one number a row, if it is one of them."""
     if "dt" not in names or names.index("dt") >= len(inputs):
         return inputs
     at = names.index("dt")
-    return (*inputs[:at], as_column(inputs[at], inputs[:at] + inputs[at + 1 :]), *inputs[at + 1 :])
+    return (*inputs[:at], as_column(inputs[at], inputs[:at] + inputs[at + 1 :], device), *inputs[at + 1 :])
 
 
-def as_column(x: Any, others: Sequence[Any]) -> Any:
+def as_column(x: Any, others: Sequence[Any], device: Device) -> Any:
     """A number, or one for each row of q, as an array (1,) or (batch, 1): a number in float32 where all others are.
 
-    `others` are the inputs beside it, q the first.
+    `others` are the inputs beside it, q the first. In columns it is (1, batch).
     """
     if is_real(x):
+        if type(others[0]) is not np.ndarray and is_on_gpu(others[0]):
+            return full((1,), x, others[0])
         kinds = [getattr(y, "dtype", None) for y in others]
         single = not any(kind is DOUBLE for kind in kinds) and all(str(kind).endswith("float32") for kind in kinds)
         return np.array([x], np.float32 if single else float)
     x = real_array("a number for each row", x) if isinstance(x, list | tuple) else x
     size = getattr(x, "ndim", 2)
-    return x[..., None] if size == 0 or (size == 1 and np.ndim(others[0]) > 1 and len(x) > 1) else x
+    if size == 0 or (size == 1 and np.ndim(others[0]) > 1 and len(x) > 1):
+        return x[None] if device.layout == "columns" else x[..., None]
+    return x
 
 
 class Transposed:
@@ -302,7 +307,7 @@ class Library:
             found, given = self._forces_at(places, q, F, how | options)
             return found.with_status(*given, **how)
         row, given = function(name), list[Any]()
-        inputs = with_dt(row.arguments, inputs)
+        inputs = with_dt(row.arguments, inputs, self.device)
         self.parameters.declared(row.name, how)
         forces = options.pop("forces", None)
         if forces is not None and not row.takes_forces:
@@ -330,7 +335,7 @@ class Library:
             return self._with_names(name, method, ()), [forces]
         order = tuple(sorted(forces, key=str))
         found, given = self._with_names(name, method, order), [forces[frame] for frame in order]
-        return found, [stacked(name, forces, order)] if self._stacks(order) else given
+        return found, [stacked(name, forces, order, self.device)] if self._stacks(order) else given
 
     def _stacks(self, frames: Named) -> bool:
         """Whether the wrenches on these frames are one array."""
@@ -428,7 +433,7 @@ class Library:
         names = tuple(whole.arguments)
 
         def call(*arrays: Any, out: Any = None, **how: Any) -> tuple[RealArray, ...]:
-            results = found(*with_dt(names, arrays), out=out, **how)
+            results = found(*with_dt(names, arrays, self.device), out=out, **how)
             results = results if len(words) > 1 else (results,)
             return results if out is not None else tuple(map(public_result, words, results, repeat(self.device)))
 

@@ -452,7 +452,8 @@ class _Kernel:
         opened, closed, first = ["TILES;"], ["__syncthreads();"], "0"
         for k, size in enumerate(sizes):
             opened.append(f"TILE(y{k}, {first}, {_pitch(size)});")
-            closed.append(f"FLUSH(y{k}_, {first}, {_pitch(size)}, {size});")
+            if size:
+                closed.append(f"FLUSH(y{k}_, {first}, {_pitch(size)}, {size});")
             first = f"{first} + tile_rows * {_pitch(size)}"
         return opened, closed
 
