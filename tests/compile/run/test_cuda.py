@@ -461,3 +461,15 @@ def test_cupy_compiles_and_launches_as_well(monkeypatch, tmp_path):
         got = function(model)(q, v, tau)
     wanted = expected(model, FORWARD, q[:4], v[:4], tau[:4])
     np.testing.assert_allclose(got[:4], wanted, atol=1e-12 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+def test_an_empty_batch_launches_nothing(layout, cupy, gpu):
+    model = zoo.arm(3)
+    f, shape = function(model, layout=layout), (0, 3) if layout == "rows" else (3, 0)
+    x, before = cupy.empty(shape, "float64"), len(getattr(gpu, "launched", ()))
+    assert f(x, x, x).shape == shape
+    found, status = f.with_status(x, x, x)
+    assert (found.shape, status.shape) == (shape, (0,))
+    assert f.on_basis(x, x, None, last=True)["tau"][0].shape == ((0, 3, 3) if layout == "rows" else (3, 3, 0))
+    assert len(getattr(gpu, "launched", ())) == before

@@ -58,13 +58,14 @@ class CudaFunction:
         given = [g.on_gpu(gpu, home) for g in given]
         dtype = self._dtype(given)
         batch = self._batch(given, self.inputs)
+        rows = 1 if batch is None else batch
         stream = home.stream() if stream is None else stream
         results = self._results(out, home, dtype, batch, gpu)
         wanted = status or home.on_host
-        bad = home.zeros((1 if batch is None else batch,), np.dtype(np.uint8), gpu) if wanted else None
-        arguments = [*(g.address for g in given), *(r.address for r in results), bad.address if bad else 0, batch or 1]
+        bad = home.zeros((rows,), np.dtype(np.uint8), gpu) if wanted else None
+        arguments = [*(g.address for g in given), *(r.address for r in results), bad.address if bad else 0, rows]
         arguments += [self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True)]
-        launch = self.launches.launch(gpu, dtype, batch or 1, arguments, stream)
+        launch = self.launches.launch(gpu, dtype, rows, arguments, stream) if rows else None
         if plain and launch and all(g.library == "torch" for g in given):
             shapes, places = [r.shape for r in results], [g.shape for g in given]
             likes = [places.index(shape) if shape in places else None for shape in shapes]
@@ -133,7 +134,7 @@ class CudaFunction:
         results = [home.empty((count, *self._shape(spec, batch)), dtype, gpu) for spec in self.outputs]
         strides = [self._stride(known[x.name], x) if x.name in known else 0 for x in self.inputs]
         fixed = {name: g.address for name, g in known.items()}
-        for k in range(count):
+        for k in range(count if rows else 0):
             moved = fixed | {x.name: basis[x.name] + k * x.size * size for x in units}
             written = [r.address + k * rows * x.size * size for r, x in zip(results, self.outputs, strict=True)]
             arguments = [*(moved[x.name] for x in self.inputs), *written, 0, rows, *strides]
