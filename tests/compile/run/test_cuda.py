@@ -472,4 +472,5 @@ def test_an_empty_batch_launches_nothing(layout, cupy, gpu):
     found, status = f.with_status(x, x, x)
     assert (found.shape, status.shape) == (shape, (0,))
     assert f.on_basis(x, x, None, last=True)["tau"][0].shape == ((0, 3, 3) if layout == "rows" else (3, 3, 0))
+    f.launcher(x, x, x, out=(found,), bad=status)()
     assert len(getattr(gpu, "launched", ())) == before

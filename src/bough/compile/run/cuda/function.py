@@ -173,7 +173,10 @@ class CudaFunction:
         assert isinstance(kernels, Launches)
         gpu = the_gpu()
         given = [view_of(x, self.name, spec.name) for x, spec in zip(inputs, self.inputs, strict=True)]
-        dtype, batch = self._dtype(given), self._batch(given, self.inputs) or 1
+        dtype, batch = self._dtype(given), self._batch(given, self.inputs)
+        if batch == 0:
+            return nothing
+        batch = batch or 1
         results = [view_of(x, self.name, "out") for x in out]
         arguments = [*(g.address for g in given), *(r.address for r in results), view_of(bad, self.name, "bad").address]
         arguments += [batch, *(self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True))]
