@@ -18,7 +18,7 @@ from bough.compile.graph import autodiff
 from bough.compile.graph.evaluate import evaluate
 from bough.compile.graph.expr import FUNCTIONS, Expr, Graph
 from bough.compile.graph.program import Array, Program
-from bough.compile.routine import Routine, literal
+from bough.compile.routine import Routine, literal, symbols
 from bough.errors import unknown_option
 
 Arrays = dict[str, Any]  # of symbols or of numbers, by name
@@ -87,22 +87,16 @@ def _on_numbers(
 ) -> list[Any]:
     """The results of `body` on numbers, the first n of `arrays` being inputs: traced, and then evaluated."""
     graph = Graph()
-    symbols = [_symbols(graph, k, a.shape) for k, a in enumerate(arrays[:n])]
+    specs = [Array(str(k), a.shape) for k, a in enumerate(arrays)]
+    inputs = [symbols(graph, k, spec) for k, spec in enumerate(specs[:n])]
     results = [np.full(a.shape, 0.0, object) for a in arrays[n:]]
     scratch = type(work)(*(np.full(a.shape, 0.0, object) for a in work))
-    body(*(literal(group) for group in constants), *symbols, *results, scratch)
-    specs = [Array(str(k), a.shape) for k, a in enumerate(arrays)]
+    body(*(literal(group) for group in constants), *inputs, *results, scratch)
     roots = tuple(tuple(_nodes(graph, [result])) for result in results)
     numbers = evaluate(
         Program(graph, tuple(specs[:n]), tuple(specs[n:]), roots), [_flat([a]) for a in arrays[:n]], FUNCTIONS
     )
     return [np.reshape(x, a.shape) for x, a in zip(numbers, arrays[n:], strict=True)]
-
-
-def _symbols(graph: Graph, k: int, shape: tuple[int, ...]) -> Any:
-    found = np.empty(shape, object)
-    found.ravel()[:] = [graph.input(k, offset) for offset in range(found.size)]
-    return found
 
 
 def _alike(output: str, arrays: Arrays) -> str:

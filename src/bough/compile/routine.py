@@ -124,9 +124,9 @@ def trace(
     graph = Graph(limit)
     parameters: list[Parameter] = []
     inputs = routine.arrays(routine.arguments, sizes)
-    symbols = {a.name: _symbols(graph, k, a) for k, a in enumerate(inputs)}
+    known = {a.name: symbols(graph, k, a) for k, a in enumerate(inputs)}
     arrays = [
-        symbols[name] if name in symbols else np.full(resolve(shape, sizes), 0.0, object)
+        known[name] if name in known else np.full(resolve(shape, sizes), 0.0, object)
         for name, shape in routine.inputs.items()
     ]
     outputs = routine.arrays(routine.outputs, sizes)
@@ -176,7 +176,8 @@ def _input_marks(k: int, array: Array, axis: Mapping[int, Mark]) -> dict[tuple[i
     }
 
 
-def _symbols(graph: Graph, index: int, array: Array) -> npt.NDArray[Any]:
+def symbols(graph: Graph, index: int, array: Array) -> npt.NDArray[Any]:
+    """The elements of input `index` of a graph."""
     flat = np.empty(math.prod(array.shape), object)
     flat[:] = [graph.input(index, offset) for offset in range(array.size)]
     return flat.reshape(array.shape)

@@ -7,7 +7,7 @@ are called by name: inputs, parameters, weights and directions are put where the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
@@ -31,22 +31,13 @@ from bough.types import RealArray
 @cache
 def gradients(routine: Routine, wrt: tuple[str, ...]) -> Routine:
     """(inputs, weights of outputs) -> the gradient of their weighted sum by each input `wrt`, that by q (nv,)."""
-    plain = derived.vjp(routine, wrt)
-    if "by_q" not in plain.outputs:
-        return plain
-    outputs = {name: "nv" if name == "by_q" else shape for name, shape in plain.outputs.items()}
-    return _wrapped(plain, plain.inputs, outputs, _to_tangent)
+    return _on_tangent(derived.vjp(routine, wrt))
 
 
 @cache
 def rates(routine: Routine, wrt: tuple[str, ...]) -> Routine:
     """(inputs, directions `along_<input>`) -> the rate of each output; that of q is a velocity (nv,)."""
-    plain = derived.jvp(routine, wrt)
-    along = next((name for name in plain.inputs if name.endswith("along_q")), None)
-    if along is None:
-        return plain
-    inputs = {name: "nv" if name == along else shape for name, shape in plain.inputs.items()}
-    return _wrapped(plain, inputs, plain.outputs, _from_tangent)
+    return _on_tangent(derived.jvp(routine, wrt))
 
 
 @cache
@@ -55,12 +46,13 @@ def curvatures(routine: Routine, wrt: tuple[str, ...], along: tuple[str, ...]) -
     return rates(gradients(routine, wrt), along)
 
 
-Arrays = dict[str, Any]
-Convert = Callable[[Arrays, Arrays, Any], None]
-
-
-def _wrapped(plain: Routine, inputs: Mapping[str, str], outputs: Mapping[str, str], run: Convert) -> Routine:
-    """A routine around `plain`, which `run` calls with arrays of its own shapes."""
+def _on_tangent(plain: Routine) -> Routine:
+    """The same with directions of q, and with the gradient by q, on its tangent space (nv,)."""
+    along = next((name for name in plain.inputs if name.endswith("along_q")), None)
+    if along is None and "by_q" not in plain.outputs:
+        return plain
+    inputs = {name: "nv" if name == along else shape for name, shape in plain.inputs.items()}
+    outputs = {name: "nv" if name == "by_q" else shape for name, shape in plain.outputs.items()}
     names = [*inputs, *outputs]
 
     def body(*arguments: Any) -> None:
@@ -69,28 +61,16 @@ def _wrapped(plain: Routine, inputs: Mapping[str, str], outputs: Mapping[str, st
         nq, nv = len(arrays["q"]), len(constants[0].v_index) and max(constants[0].v_index) + 1
         N = np.full((nq, nv), 0.0, object)
         configuration_rate(constants[0], arrays["q"], N)
-        inner: Arrays = dict(arrays)
+        inner = dict(arrays)
+        if along is not None:
+            inner[along] = _times(N, arrays[along])
+        if "by_q" in outputs:
+            inner["by_q"] = np.full(nq, 0.0, object)
+        plain.body(*constants, *(inner[name] for name in names), work)
+        if "by_q" in outputs:
+            arrays["by_q"][...] = _times(N.T, inner["by_q"])
 
-        def go() -> None:
-            plain.body(*constants, *(inner[k] for k in (*plain.inputs, *plain.outputs)), work)
-
-        run(inner, arrays, (N, go))
-
-    return replace(plain, body=body, inputs=dict(inputs), outputs=dict(outputs))
-
-
-def _to_tangent(inner: Arrays, arrays: Arrays, tools: Any) -> None:
-    N, go = tools
-    inner["by_q"] = np.full(len(N), 0.0, object)
-    go()
-    arrays["by_q"][...] = _times(N.T, inner["by_q"])
-
-
-def _from_tangent(inner: Arrays, arrays: Arrays, tools: Any) -> None:
-    N, go = tools
-    along = next(name for name in arrays if name.endswith("along_q"))
-    inner[along] = _times(N, arrays[along])
-    go()
+    return replace(plain, body=body, inputs=inputs, outputs=outputs)
 
 
 def _times(M: Any, x: Sequence[Any]) -> Any:

@@ -21,6 +21,7 @@ from bough.compile.graph.schedule import optimise
 from bough.errors import ModelError, OptionError, ShapeError
 
 CHUNK = 1000
+REAL = {8: "double", 4: "float"}  # by bytes
 OPERATOR = {ADD: "+", SUB: "-", MUL: "*", DIV: "/"}
 KEYWORDS = re.compile(
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|register|"
@@ -99,6 +100,15 @@ def export(
     return source, header
 
 
+def literal(x: float, dtype: np.dtype, where: str = "a kernel") -> str:
+    """x to round-trip precision; a negative one in parentheses. `where` is for errors."""
+    value, kind = dtype.type(x), REAL[dtype.itemsize]
+    if not math.isfinite(value):
+        raise ModelError(f"{where}: the constant {x} is not a finite {kind}")
+    text = repr(float(value)) if kind == "double" else f"{value!s}f"
+    return f"({text})" if text.startswith("-") else text
+
+
 def real_type(dtype: Any) -> np.dtype:
     """float64 or float32; anything else is refused."""
     for known in (np.float64, np.float32):
@@ -134,9 +144,8 @@ class CFunction:
 
     def __init__(self, name: str, program: Program, dtype: np.dtype, notes: tuple[str, ...] = ()) -> None:
         self.name, self.program, self.notes = name, optimise(program), notes
-        self.type = {8: "double", 4: "float"}[dtype.itemsize]
+        self.dtype, self.type = dtype, REAL[dtype.itemsize]
         self.suffix = "" if self.type == "double" else "f"
-        self.scalar = dtype.type
         self.arrays = (*program.inputs, *program.outputs)
         self.names = parameter_names(program.inputs, program.outputs)
         self.plan = Plan(self.program, CHUNK)
@@ -200,14 +209,6 @@ class CFunction:
             "    }\n"
         )
 
-    def literal(self, x: float) -> str:
-        """x to round-trip precision; a negative one in parentheses."""
-        value = self.scalar(x)
-        if not math.isfinite(value):
-            raise ModelError(f"{self.name}: the constant {x} is not a finite {self.type}")
-        text = repr(float(value)) if self.type == "double" else f"{value!s}f"
-        return f"({text})" if text.startswith("-") else text
-
 
 class _Piece:
     """One static function: the statements of a chunk, and the arrays that they touch (-1 is the workspace)."""
@@ -249,7 +250,7 @@ class _Piece:
 
     def _value(self, i: int) -> str:
         if self.graph.op[i] == CONST:
-            return self.function.literal(self.graph.value[i])
+            return literal(self.graph.value[i], self.function.dtype, self.function.name)
         if i not in self.local:
             self._set(i, self._at(self.plan.source[i]))
         return self.local[i]
@@ -259,7 +260,7 @@ class _Piece:
         if op in OPERATOR:
             return f"{a} {OPERATOR[op]} {self._value(self.graph.b[i])}"
         suffix = self.function.suffix
-        zero, one = self.function.literal(0.0), self.function.literal(1.0)
+        zero, one = (literal(x, self.function.dtype) for x in (0.0, 1.0))
         if op == STEP:
             return f"{a} >= {zero} ? {one} : {zero}"
         return {NEG: f"-{a}", SQRT: f"sqrt{suffix}({a})", ATAN: f"atan{suffix}({a})"}[op]

@@ -11,7 +11,6 @@ The text is written in a dozen macros (LOAD, STORE, SHUFFLE, PICK, TABLE, ...), 
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.emit.c import REAL, literal
 from bough.compile.emit.limits import SPILL_BLOCK, Limits
 from bough.compile.emit.spilling import END_OF_LOOP, LOOP, SharedSpills, peak
 from bough.compile.graph import twins
@@ -130,9 +130,18 @@ def arrangements(program: Callable[[], Program]) -> Callable[[int], Arrangement]
     return cache(arrange)
 
 
+def head(dtype: npt.DTypeLike, **words: int) -> str:
+    """The start of a kernel; without other `words`, of one with one thread a row."""
+    text = HEAD.replace("@REAL@", REAL[np.dtype(dtype).itemsize])
+    plain = {"LANES": 1, "BLOCK": SPILL_BLOCK, "ROWS": 0, "RESULTS": 0, "LISTED": 0, "STEP": 1, "PITCH": 1}
+    for word, value in (plain | words).items():
+        text = text.replace(f"@{word}@", str(value))
+    return text
+
+
 def collect(dtype: npt.DTypeLike) -> str:
     """A kernel that lists rows with a flag, copies a part of those where it is positive, and empties the next list."""
-    real = {8: "double", 4: "float"}[np.dtype(dtype).itemsize]
+    real = REAL[np.dtype(dtype).itemsize]
     return f"""extern "C" __global__ void {ENTRY}(const {real} *flag, long long stride, int *chosen, int *next, \
 const {real} *found, {real} *start, long long width, long long batch)
 {{
@@ -185,8 +194,7 @@ class _Kernel:
     def __init__(self, arranged: Arrangement, dtype: np.dtype, form: Form) -> None:
         program, order, _ = arranged
         self.program, self.graph, self.form, self.lanes = program, program.graph, form, form.lanes
-        self.scalar = dtype.type
-        self.real = {8: "double", 4: "float"}[dtype.itemsize]
+        self.dtype = dtype
         self.lines: list[str] = []
         self.tables: dict[tuple[str, ...], int] = {}
         self.offsets: dict[tuple[int, ...], int] = {}
@@ -262,17 +270,11 @@ class _Kernel:
         return f"{code}u"
 
     def _constants(self, nodes: Unit) -> str:
-        literals = tuple(self._literal(self.graph.value[nodes[k % len(nodes)]]) for k in range(self.lanes))
+        numbers = (self.graph.value[nodes[k % len(nodes)]] for k in range(self.lanes))
+        literals = tuple(literal(x, self.dtype) for x in numbers)
         if len(set(literals)) == 1:
             return literals[0]
         return f"TABLE({self.tables.setdefault(literals, len(self.tables))})"
-
-    def _literal(self, x: float) -> str:
-        value = self.scalar(x)
-        if not math.isfinite(value):
-            raise ValueError(f"the constant {x} is not a finite {self.real}")
-        text = repr(float(value)) if self.real == "double" else f"{value!s}f"
-        return f"({text})" if text.startswith("-") else text
 
     def _place(self, offsets: tuple[int, ...]) -> str:
         """Where each thread reads or writes in a row: a number, a number and a step, or a table of them."""
@@ -413,10 +415,10 @@ class _Kernel:
 
     def spill_to_shared(self, limits: Limits, tile: int) -> int:
         """Spill live values to shared memory behind a tile of so many bytes; returns the slots of a thread."""
-        size, resident = np.dtype(self.scalar).itemsize, self.form.resident
+        size, resident = self.dtype.itemsize, self.form.resident
         tables = sum({"int": 4}.get(kind, size) * count for kind, _, count in self._shared())
         slots = max(0, limits.spill_memory(resident) - -(-(tables + tile) // SPILL_BLOCK)) // size
-        spills = SharedSpills(self.lines, limits.live_registers(self.scalar, resident) * 4 // size, slots)
+        spills = SharedSpills(self.lines, limits.live_registers(self.dtype, resident) * 4 // size, slots)
         self.lines = [f"SPILL_MEMORY({tile});", *spills.lines]
         return spills.slots
 
@@ -434,15 +436,13 @@ class _Kernel:
                 lines.append(f"PREFETCH(x{k}, {spec.size});")
         opened, closed = self._result_pointers()
         body = "\n".join(f"    {line}" for line in [*lines, *opened, *self.lines, "FINISH(bad);", *closed])
-        head = HEAD.replace("@REAL@", self.real).replace("@LANES@", str(self.lanes))
-        head = head.replace("@ROWS@", str(int(self.form.layout == "rows")))
-        head = head.replace("@RESULTS@", str(RESULT_LAYOUTS.index(self.form.results)))
-        head = head.replace("@BLOCK@", str(SPILL_BLOCK)).replace("@LISTED@", str(int(self.form.listed)))
         step, pitch, rows = self._table_rows()
-        head = head.replace("@STEP@", str(step)).replace("@PITCH@", str(pitch))
+        words = {"ROWS": int(self.form.layout == "rows"), "RESULTS": RESULT_LAYOUTS.index(self.form.results)}
+        words |= {"LANES": self.lanes, "LISTED": int(self.form.listed), "STEP": step, "PITCH": pitch}
         tables = _table("Number", "tables", rows) + _table("int", "offsets", list(self.offsets))
         bounds = f"BLOCK_OF({SPILL_BLOCK}, {self.form.resident}) " if self.form.resident else ""
-        return f'{head}{tables}\nextern "C" __global__ {bounds}void {ENTRY}({parameters})\n{{\n{body}\n}}\n'
+        begin = head(self.dtype, **words) + tables
+        return f'{begin}\nextern "C" __global__ {bounds}void {ENTRY}({parameters})\n{{\n{body}\n}}\n'
 
     def _result_pointers(self) -> tuple[list[str], list[str]]:
         """Where results go, and what brings them from shared memory to their place."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.compile.emit.cuda import ENTRY, HEAD
+from bough.compile.emit.cuda import ENTRY, head
 from bough.compile.emit.limits import Limits
 from bough.compile.emit.llvm_product import TOGETHER, SparseProduct
 from bough.errors import TooLargeError
@@ -93,10 +93,3 @@ def _sums(product: SparseProduct) -> Iterator[str]:
         for name, c in zip(names, group.columns, strict=True):
             yield f"PUT(y{c // product.height}_, {c % product.height}, {name});"
         yield "}"
-
-
-def head(dtype: np.dtype) -> str:
-    """The start of kernels with one thread a row."""
-    real = {8: "double", 4: "float"}[np.dtype(dtype).itemsize]
-    text = HEAD.replace("@REAL@", real).replace("@LANES@", "1").replace("@BLOCK@", "32")
-    return text.replace("@ROWS@", "0").replace("@RESULTS@", "0").replace("@LISTED@", "0")

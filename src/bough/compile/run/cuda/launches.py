@@ -258,9 +258,9 @@ class ChainedLaunches:
         return launch
 
 
-def collector(gpu: Gpu, dtype: np.dtype, batch: int, block: int = 256) -> Launch:
+def collector(gpu: Gpu, dtype: np.dtype, batch: int) -> Launch:
     """A launch of the kernel that lists rows to recompute."""
-    return gpu.prepared(_loaded(gpu, cuda.collect(dtype), dtype), -(-batch // block), block, 0, 8)
+    return gpu.prepared(_loaded(gpu, cuda.collect(dtype), dtype), -(-batch // BLOCKS[-1]), BLOCKS[-1], 0, 8)
 
 
 class ProductLaunches:
