@@ -36,6 +36,8 @@ for model in (bough.zoo.arm(4), bough.zoo.quadruped()):
 bough.adaptive.QuasiStatics(bough.zoo.molecule(50), error=0.1).step(1e-3)
 done = CliRunner().invoke(app, ["info", "zoo:arm"])
 assert done.exit_code == 0, done.output
+done = CliRunner().invoke(app, ["doctor"])  # an argument is missing
+assert done.exit_code == 2, done.output
 """
 
 

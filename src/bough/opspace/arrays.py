@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.run.arrays import real_array
-from bough.compile.run.libraries import full, library_of
+from bough.compile.run.libraries import full, is_on_gpu, library_of
 from bough.errors import ShapeError
 from bough.types import RealArray
 
@@ -32,13 +32,15 @@ def checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
 
 
 def in_one_precision(arrays: Sequence[Any], dtype: np.dtype[Any] | None) -> tuple[RealArray, ...]:
-    """Arrays in one precision: this one, else single where all are."""
+    """Arrays in one precision: this one, else single where all are. Those on a GPU stay as they are."""
     if dtype is None or dtype is DOUBLE:
         for x in arrays:
             if type(x) is not np.ndarray or x.dtype is not DOUBLE:
                 break
         else:  # the usual case, at a third of the time
             return tuple(arrays)
+    if any(map(is_on_gpu, arrays)):
+        return tuple(arrays)
     single = all(getattr(x, "dtype", None) == np.float32 for x in arrays)
     try:
         return tuple([np.asarray(x, dtype or (np.float32 if single else np.float64)) for x in arrays])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.compile.run.arrays import real_array
-from bough.compile.run.libraries import full
+from bough.compile.run.libraries import full, is_on_gpu
 from bough.compile.settings import on_threads
 from bough.dynamics import gradients
 from bough.dynamics.dynamics import Dynamics
@@ -123,14 +123,15 @@ class OperationalSpace:
 
     def _input(self, x: Any) -> Any:
         """`inputs` of a single array, in a third of the time: a call by method takes three microseconds in all."""
-        if self.device.is_gpu:
-            return x
-        values = x if type(x) is np.ndarray and x.dtype.kind == "f" else real_array("q", x)
-        return np.asarray(values, self.dtype or (np.float32 if values.dtype == np.float32 else np.float64))
+        if type(x) is not np.ndarray or x.dtype.kind != "f":
+            if is_on_gpu(x):
+                return x
+            x = real_array("q", x)
+        return np.asarray(x, self.dtype or (np.float32 if x.dtype == np.float32 else np.float64))
 
     def inputs(self, *arrays: Any) -> tuple[RealArray, ...]:
         """Arrays of one call in the precision that its results will have."""
-        return arrays if self.device.is_gpu else in_one_precision(arrays, self.dtype)
+        return in_one_precision(arrays, self.dtype)
 
     # What depends on the configuration
 
