@@ -94,6 +94,8 @@ def test_arrays_stay_where_they_are_and_on_the_callers_stream(cupy):
     assert f(q, v, tau, out=out) is out
     np.testing.assert_array_equal(cupy.asnumpy(out), cupy.asnumpy(found))
     np.testing.assert_allclose(cupy.asnumpy(f(q, v[0], tau))[0], cupy.asnumpy(out)[0])  # one for all rows
+    assert f.with_status(q, v, tau)[1].shape == (30,)
+    assert f.with_status(q[0], v[0], tau[0])[1].shape == ()
     with pytest.raises(ShapeError, match="C-contiguous on the GPU"):
         f(q, v, cupy.asarray(np.zeros((30, 2 * model.nv)))[:, ::2])
     with pytest.raises(ShapeError, match="some arrays are on the GPU and some are not"):

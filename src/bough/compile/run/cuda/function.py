@@ -53,11 +53,8 @@ class CudaFunction:
             names = ", ".join(x.name for x in self.inputs)
             raise ShapeError(f"{self.name} takes {len(self.inputs)} arrays ({names}), got {len(inputs)}")
         gpu = the_gpu()
-        given = [view_of(x, self.name, spec.name, status) for x, spec in zip(inputs, self.inputs, strict=True)]
-        home = next((g for g in given if not g.on_host), given[0])
-        given = [g.on_gpu(gpu, home) for g in given]
-        dtype = self._dtype(given)
-        batch = self._batch(given, self.inputs)
+        given, home = self._views(inputs, self.inputs, gpu, status)
+        dtype, batch = self._dtype(given), self._batch(given, self.inputs)
         rows = 1 if batch is None else batch
         stream = home.stream() if stream is None else stream
         results = self._results(out, home, dtype, batch, gpu)
@@ -84,12 +81,8 @@ class CudaFunction:
         Inputs on the GPU are not checked: a row of them that is not finite has status 3.
         """
         found, bad = self(*inputs, out=out, threads=threads, status=True)
-        if not isinstance(bad, np.ndarray):
-            return found, BAD_OUTPUT * bad
-        status = BAD_OUTPUT * bad.astype(np.int64)
-        if any(map(is_on_gpu, inputs)):
-            return found, status
-        for x, spec in zip(inputs, self.inputs, strict=True):
+        status = BAD_OUTPUT * (bad.astype(np.int64) if isinstance(bad, np.ndarray) else bad)
+        for x, spec in () if any(map(is_on_gpu, inputs)) else zip(inputs, self.inputs, strict=True):
             finite = np.isfinite(np.asarray(x, float))
             if finite.ndim > len(spec.shape):
                 finite = np.moveaxis(finite, -1, 0) if self.layouts.inputs == "columns" else finite
@@ -123,12 +116,11 @@ class CudaFunction:
         self._refuse_threads(threads)
         gpu, pairs = the_gpu(), [*zip(self.inputs, inputs, strict=True)]
         specs, units = [spec for spec, x in pairs if x is not None], [spec for spec, x in pairs if x is None]
-        views = [view_of(x, self.name, spec.name) for spec, x in pairs if x is not None]
-        home = next((g for g in views if not g.on_host), views[0])
+        views, home = self._views((x for x in inputs if x is not None), specs, gpu)
         if home.library == "other":
             raise ShapeError(f"{self.name}: derivatives take arrays of PyTorch, CuPy, JAX or numpy")
-        known = {spec.name: g.on_gpu(gpu, home) for spec, g in zip(specs, views, strict=True)}
-        dtype, batch = self._dtype([*known.values()]), self._batch(known.values(), specs)
+        known = {spec.name: g for spec, g in zip(specs, views, strict=True)}
+        dtype, batch = self._dtype(views), self._batch(views, specs)
         rows, size = 1 if batch is None else batch, dtype.itemsize
         basis, count = self._basis(units, dtype), sum(spec.size for spec in units)
         results = [home.empty((count, *self._shape(spec, batch)), dtype, gpu) for spec in self.outputs]
@@ -172,7 +164,7 @@ class CudaFunction:
         kernels = self.launches
         assert isinstance(kernels, Launches)
         gpu = the_gpu()
-        given = [view_of(x, self.name, spec.name) for x, spec in zip(inputs, self.inputs, strict=True)]
+        given, _ = self._views(inputs, self.inputs, gpu)
         dtype, batch = self._dtype(given), self._batch(given, self.inputs)
         if batch == 0:
             return nothing
@@ -237,6 +229,14 @@ class CudaFunction:
     def _refuse_threads(self, threads: int | None) -> None:
         if threads is not None:
             raise ShapeError(f"{self.name}: threads= is for batches on the CPU")
+
+    def _views(
+        self, arrays: Iterable[Any], specs: Iterable[Array], gpu: Gpu, any_number: bool = False
+    ) -> tuple[list[ArrayView], ArrayView]:
+        """The arrays on the GPU, and the one whose library and place results have."""
+        given = [view_of(x, self.name, spec.name, any_number) for x, spec in zip(arrays, specs, strict=True)]
+        home = next((g for g in given if not g.on_host), given[0])
+        return [g.on_gpu(gpu, home) for g in given], home
 
     def _dtype(self, given: Collection[ArrayView]) -> np.dtype:
         kinds = {g.dtype for g in given}
