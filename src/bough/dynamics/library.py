@@ -118,11 +118,15 @@ def as_column(x: Any, others: Sequence[Any], device: Device) -> Any:
     `others` are the inputs beside it, q the first. In columns it is (1, batch).
     """
     if is_real(x):
-        if type(others[0]) is not np.ndarray and is_on_gpu(others[0]):
-            return full((1,), x, others[0])
+        q = others[0]
+        if type(q) is not np.ndarray and is_on_gpu(q):
+            return full((1,), x, q)
         kinds = [getattr(y, "dtype", None) for y in others]
         single = not any(kind is DOUBLE for kind in kinds) and all(str(kind).endswith("float32") for kind in kinds)
-        return np.array([x], np.float32 if single else float)
+        dtype = np.float32 if single else float
+        if type(q) is np.ndarray and q.ndim == 2 and device.layout == "rows":
+            return np.full((len(q), 1), x, dtype)  # fits the batch, so that nothing is converted
+        return np.array([x], dtype)
     x = real_array("a number for each row", x) if isinstance(x, list | tuple) else x
     size = getattr(x, "ndim", 2)
     if size == 0 or (size == 1 and np.ndim(others[0]) > 1 and len(x) > 1):
