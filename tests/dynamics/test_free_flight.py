@@ -5,7 +5,7 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.simulate import ContactPoint, Contacts, Ensemble, rollout
+from bough.simulate import ContactPoint, Contacts, Ensemble, Plane, rollout
 
 
 def body(joint="floating", gravity=(0, 0, 0), com=(0.1, 0.2, -0.3), inertia=(1.0, 2.0, 2.5)):
@@ -111,6 +111,39 @@ def test_a_locked_quadruped_in_a_backflip_stays_on_its_parabola(integrator, late
     assert np.abs(centre - path).max() < most
     lost = np.abs(found.momentum()[-1, :2] - found.momentum()[0, :2]).max()
     assert lost < (1e-9 if integrator == "semi_implicit_euler" else 10 * most)
+
+
+def bundle(width, count=6):
+    """Bodies on a free one, all of which meet their stops."""
+    builder, rng = bough.Builder("bundle", gravity=(0, 0, 0)), np.random.default_rng(0)
+    builder.add_body("b0", joint="floating", mass=1.0, inertia=0.01 * np.eye(3))
+    for k in range(1, count):
+        axis, law = rng.normal(size=3), {"lower": -width, "upper": width}
+        own = {"mass": 0.3 + rng.random(), "com": (0.05, 0, 0.02), "inertia": 0.002 * np.eye(3)}
+        parent = f"b{rng.integers(max(0, k - 3), k)}"
+        builder.add_body(f"b{k}", parent, placement=(0.1, 0.02, -0.05), axis=axis / np.linalg.norm(axis), **own, **law)
+    return builder.build()
+
+
+@pytest.mark.parametrize("how", ["semi_implicit_euler", "runge_kutta_4", "lie_midpoint", "sweeps"])
+@pytest.mark.parametrize("width", [1e-9, 0.1])
+def test_stops_that_act_together_push_no_base(width, how):
+    """Momentum stays to the order of a step, and impacts take energy out."""
+    model = bundle(width)
+    dyn, rng = bough.Dynamics(model, general=True), np.random.default_rng(3)
+    v = rng.normal(size=(50, model.nv)) * np.repeat([1.0, 5.0], [3, model.nv - 3])
+    far = Contacts(["b0"], Plane((0, 0, -1e4)), sweeps=1)
+    more = {"contacts": far} if how == "sweeps" else {"integrator": how}
+    runs = Ensemble(model, np.tile(model.neutral, (50, 1)), v, dt=1e-3, dynamics=dyn, **more)
+    first, start = dyn.kinetic_energy(runs.q, runs.v), dyn.momentum(runs.q, runs.v)
+    before = first
+    for _ in range(60):
+        runs.step()
+        energy = dyn.kinetic_energy(runs.q, runs.v)
+        assert ((energy - before) / first).max() < 1e-2
+        assert (np.abs(runs.q[:, 7:]) <= width + 1e-15).all()
+        before = energy
+    assert np.abs(dyn.momentum(runs.q, runs.v) - start).max() < 0.3
 
 
 def test_free_joints_leave_less_error_than_a_plain_step():

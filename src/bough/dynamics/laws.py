@@ -310,13 +310,13 @@ def solve_laws(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, w: 
 
 
 @kernel
-def velocity_within_laws(m: Mechanism, j: JointLaws, i: int, k: int, q: Rows, free: Scalar, w: Workspace) -> Scalar:
-    """The velocity at the end of a step: w.end of a locked joint; else `free`, within what stops and friction allow."""
-    one, x, h = m.one[0], q[m.q_index[i]], w.h[0]
-    if j.stops[k] & LOWER:
-        free = free + positive(lowest_velocity(j, k, x, h) - free)
-    if j.stops[k] & UPPER:
-        free = free - positive(free - highest_velocity(j, k, x, h))
+def velocity_within_laws(m: Mechanism, j: JointLaws, k: int, free: Scalar, w: Workspace) -> Scalar:
+    """The velocity at the end of a step: w.end of a locked joint; else `free`, which friction does not reverse.
+
+    A joint that passes its stop, as the passes have not locked it, keeps its velocity: a change without an impulse on
+    its base would raise the energy. It is locked in the next step.
+    """
+    one = m.one[0]
     if j.rough[k] == 1:
         free = free - (one - step(-w.rub[k])) * positive(free) + (one - step(w.rub[k])) * positive(-free)
     if j.stops[k] > 0 or j.rough[k] == 1 or j.prescribed[k] == 1:

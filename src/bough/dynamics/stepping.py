@@ -64,13 +64,14 @@ def semi_implicit_step(
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
             a = m.v_index[k]
-            v_next[a] = velocity_within_laws(m, j, i, k, q, v[a] + h * w.qdd[a], w)
+            v_next[a] = velocity_within_laws(m, j, k, v[a] + h * w.qdd[a], w)
             if is_free(m, i) and j.prescribed[k] == 0:
                 v_next[a] = v_next[a] + bend(m, i, k, v, h)
         if is_free(m, i) and j.prescribed[m.dof[i]] == 0:
             move_flight(m, i, q, h, q_next, v_next, w)
         else:
             integrate_joint(m, i, q, v_next, h, q_next)
+    stay_within_stops(m, j, q, q_next)
 
 
 @kernel

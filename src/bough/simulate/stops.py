@@ -81,7 +81,7 @@ def judge_stops(
     """Impulses of stops in `lam`, zero where one would pull, and an estimate where a free joint passes one.
 
     Returns by how much velocities contradict the active set. w.z and w.column are those of the impulses of all rows.
-    Velocities end within the stops in any case.
+    A free joint that passes its stop keeps its velocity: a change without an impulse on its base would raise the energy.
     """
     one, total = m.one[0], m.zero[0]
     for n in range(len(o.dof)):
@@ -97,7 +97,7 @@ def judge_stops(
         free = one - locked
         lam[len(w.lam) + n] = keeps * push + free * w.articulated[n] * (below - above)
         total = total + free * (below + above) + (locked - keeps) * size(push) / w.articulated[n]
-        v_after[a] = free * (v_after[a] + below - above) + locked * w.end[n]
+        v_after[a] = free * v_after[a] + locked * w.end[n]
     return total
 
 
