@@ -4,12 +4,13 @@ Nonsmooth Gauss-Seidel (Jourdan, Alart & Jean 1998; Jean 1999) on w = A lam + b:
 impulse of its own law, given all others. The law of a contact is Coulomb's, with the exact cone: it opens;
 or sticks, by the impulse that stops it, where that lies in the cone; or slips against its friction, by the root of one
 equation, so that normal and tangential impulse are found together, and no dilation is added. A joint's row shrinks by
-its dry friction. As zero is always allowed, sweeps that have converged never raise the kinetic energy. Nothing but
-their end branches on a number, so that a fixed count of sweeps can be traced.
+its dry friction, and may have bounds: the velocities that reach its stops. As zero is always allowed, sweeps that have
+converged never raise the kinetic energy. Nothing branches on a number, so that a fixed count of sweeps can be traced.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -40,16 +41,23 @@ class Laws(NamedTuple):
     goes_on: Rows  # (1,) whether sweeps end when impulses have been found, and Newton steps help (`newton`)
     hold: Rows  # (1,) share of mobilities that makes redundant rows a choice (see `solve_sticking`)
     far: Rows  # (1,) a mobility beside which all others are none
+    bounded: Rows  # (joint rows,) 1 where velocities stay between w.lowest and w.highest: the row of a joint's stops
 
 
-def laws(joints: int, contacts: int, sweeps: int | None, dtype: npt.DTypeLike = np.float64) -> Laws:
-    """Laws of rows of joints, then three for each contact; `sweeps` None means until they converge."""
+def laws(
+    joints: int, contacts: int, sweeps: int | None, dtype: npt.DTypeLike = np.float64, bounded: Collection[int] = ()
+) -> Laws:
+    """Laws of rows of joints, then three for each contact; `sweeps` None means until they converge.
+
+    `bounded` are the rows of joints whose velocities have bounds.
+    """
     kind = np.array([JOINT] * joints + [CONTACT] * contacts, np.int64)
     row = np.array([*range(joints), *(joints + 3 * c for c in range(contacts))], np.int64)
     size = np.dtype(dtype).itemsize
     shares = np.array([TOLERANCES[size]]), np.array([SMALL[size], LEAST_SLOPE]), np.array([TINY])
     most, goes_on = np.array([sweeps or 0]), np.array([int(sweeps is None)])
-    return Laws(kind, row, np.zeros(1), np.ones(1), *shares, most, goes_on, np.array([HOLD]), np.array([FAR]))
+    within = np.isin(np.arange(joints), list(bounded)).astype(np.int64)
+    return Laws(kind, row, np.zeros(1), np.ones(1), *shares, most, goes_on, np.array([HOLD]), np.array([FAR]), within)
 
 
 @kernel
@@ -90,36 +98,29 @@ def own_blocks(k: Laws, A: Rows, i: int, w: Workspace) -> None:
 
 
 @kernel
-def sweep(k: Laws, turn: tuple[int, Scalar], A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace) -> Scalar:
-    """One sweep, by its number and pace; returns the largest change of a velocity."""
-    update_impulses(k, turn, A, b, friction, lam, w)
-    return largest_change(k, turn[1], A, lam, w)
+def sweep(k: Laws, n: int, A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace) -> Scalar:
+    """One sweep, by its number; returns the largest change of a velocity."""
+    update_impulses(k, n, A, b, friction, lam, w)
+    return largest_change(k, A, lam, w)
 
 
 @kernel
-def update_impulses(
-    k: Laws, turn: tuple[int, Scalar], A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace
-) -> None:
-    """Update the impulses of all laws in turn, by the number of the sweep and its pace.
-
-    Where two contacts constrain the same limb, each undoes what the other did, and sweeps at full pace may cycle: a
-    share of each change, the pace, is a step towards the solution, as impulses form a convex set.
-    """
-    n, pace = turn
+def update_impulses(k: Laws, n: int, A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace) -> None:
+    """Update the impulses of all laws in turn, by the number of the sweep."""
     for i in range(len(k.row)):
         r = k.row[i]
         if k.kind[i] == JOINT:
-            joint_row(k, A, rest(A, b, r, r, 1, lam), r, (friction[i], pace), lam, w)
+            joint_row(k, A, rest(A, b, r, r, 1, lam), r, friction[i], lam, w)
         else:
             z = (rest(A, b, r, r, 3, lam), rest(A, b, r + 1, r, 3, lam), rest(A, b, r + 2, r, 3, lam))
             if n == 0:
                 w.own[i, 9] = first_slip(k, A, z, r, friction[i], lam)
-            contact(k, z, i, (friction[i], pace), lam, w)
+            contact(k, z, i, friction[i], lam, w)
 
 
 @kernel
-def largest_change(k: Laws, pace: Scalar, A: Rows, lam: Rows, w: Workspace) -> Scalar:
-    """The largest change of a velocity in the last sweep, at full pace.
+def largest_change(k: Laws, A: Rows, lam: Rows, w: Workspace) -> Scalar:
+    """The largest change of a velocity in the last sweep.
 
     A function of its own: sweeps that do not read it are the same operations, and become a loop on a GPU.
     """
@@ -130,9 +131,9 @@ def largest_change(k: Laws, pace: Scalar, A: Rows, lam: Rows, w: Workspace) -> S
         if k.kind[i] != JOINT:
             by = larger(larger(by, size(lam[r + 1] - w.before[r + 1])), size(lam[r + 2] - w.before[r + 2]))
             # while g is no root yet, sweeps have not converged
-            by = larger(by, pace * (w.own[i, 11] - w.own[i, 11] * w.own[i, 12]) * size(w.own[i, 13]))
+            by = larger(by, (w.own[i, 11] - w.own[i, 11] * w.own[i, 12]) * size(w.own[i, 13]))
         moved = larger(moved, A[r, r] * by)
-    return moved / pace
+    return moved
 
 
 @kernel
@@ -146,14 +147,15 @@ def rest(A: Rows, b: Rows, r: int, first: int, count: int, lam: Rows) -> Scalar:
 
 
 @kernel
-def joint_row(k: Laws, A: Rows, z: Scalar, r: int, law: tuple[Scalar, ...], lam: Rows, w: Workspace) -> None:
-    """A joint that sticks by its friction or slips against it."""
-    friction, pace = law
+def joint_row(k: Laws, A: Rows, z: Scalar, r: int, friction: Scalar, lam: Rows, w: Workspace) -> None:
+    """A joint that sticks by its friction, slips against it, or is at a stop."""
     own = A[r, r]
     by = own * friction
     v = positive(z - by) - positive(-z - by)
+    if k.bounded[r] == 1:
+        v = clip(v, w.lowest[r], w.highest[r])
     w.before[r] = lam[r]
-    lam[r] = (k.one[0] - pace) * lam[r] + pace * ((v - z) * own / (own * own + k.tiny[0]))
+    lam[r] = (v - z) * own / (own * own + k.tiny[0])
 
 
 @kernel
@@ -172,16 +174,13 @@ def first_slip(k: Laws, A: Rows, z: tuple[Scalar, Scalar, Scalar], r: int, frict
 
 
 @kernel
-def contact(
-    k: Laws, z: tuple[Scalar, Scalar, Scalar], i: int, law: tuple[Scalar, Scalar], lam: Rows, w: Workspace
-) -> None:
+def contact(k: Laws, z: tuple[Scalar, Scalar, Scalar], i: int, friction: Scalar, lam: Rows, w: Workspace) -> None:
     """A contact that opens, sticks or slips; z is its velocity without its own impulse.
 
     With w_n = 0 the normal impulse is a - beta f and the tangential velocity y + S f. It slips where y + S f = -g f
     with g > 0 and |f| = friction (a - beta f): a root in g, by Newton's method from the last g. At g = 0 it sticks.
     """
     r, x = k.row[i], w.own[i]
-    friction, pace = law
     touches, a = step(-z[0]), -x[0] * z[0]
     y = (z[1] - x[1] * z[0], z[2] - x[2] * z[0])
     # stopping it altogether
@@ -198,10 +197,9 @@ def contact(
     t1, t2 = scale * t1, scale * t2
     x[11], x[12], x[13] = touches, sticks, gap
     w.before[r], w.before[r + 1], w.before[r + 2] = lam[r], lam[r + 1], lam[r + 2]
-    rest = k.one[0] - pace
-    lam[r] = rest * lam[r] + pace * (touches * (t0 + sticks * (s0 - t0)))
-    lam[r + 1] = rest * lam[r + 1] + pace * (touches * (t1 + sticks * (s1 - t1)))
-    lam[r + 2] = rest * lam[r + 2] + pace * (touches * (t2 + sticks * (s2 - t2)))
+    lam[r] = touches * (t0 + sticks * (s0 - t0))
+    lam[r + 1] = touches * (t1 + sticks * (s1 - t1))
+    lam[r + 2] = touches * (t2 + sticks * (s2 - t2))
 
 
 @kernel
@@ -240,7 +238,7 @@ def slipping(k: Laws, friction: Rows, lam: Rows) -> Scalar:
     return count
 
 
-SWEEP_WORK = {"own": "laws 14", "before": "solved"}
+SWEEP_WORK = {"own": "laws 14", "before": "solved", "lowest": "laws", "highest": "laws"}
 
 
 # Sticking contacts, all at once. Contacts that pressed in the last step stick and the others are open; a joint sticks,
@@ -314,6 +312,8 @@ def broken_laws(k: Laws, friction: Rows, lam: Rows, w: Workspace) -> Scalar:
         if k.kind[i] == JOINT:
             agrees = w.sticks[r] * step(friction[i] - size(lam[r]))
             agrees = agrees + (one - w.sticks[r]) * step(-lam[r] * w.after[r])
+            if k.bounded[r] == 1:
+                agrees = agrees * step(w.after[r] - w.lowest[r]) * step(w.highest[r] - w.after[r])
         else:
             reach = friction[i] * lam[r]
             inside = step(reach) * step(reach * reach - lam[r + 1] * lam[r + 1] - lam[r + 2] * lam[r + 2])

@@ -2,7 +2,7 @@
 
 Straight-line kernels (`contact_step`) try the likely ways first: all contacts stick or are open, or some of them slip;
 no joint is at a stop, or some are. Rows in which the laws do not hold then are stepped by general code, which goes on
-until they do. What a row gets depends on itself alone.
+until they do; at last with rows for stops. What a row gets depends on itself alone.
 
 Integrators of higher order take accelerations of `ConstrainedDynamics`, an ordinary differential equation whatever the
 state; positions and velocities are then projected onto the loops, along the least way in the metric of the masses. As
@@ -13,7 +13,7 @@ friction acts is one of semi-implicit Euler, in which both are exact.
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,13 +34,16 @@ from bough.simulate.drives import PrescribedMotion
 from bough.simulate.integration import step_by_acceleration
 from bough.simulate.lift import LIFT
 from bough.simulate.step_kernels import SWEEPS, Setting, StepKernels, all_parameters
+from bough.simulate.stops import LOCKED as AT_STOPS
+from bough.simulate.stops import WATCHED
 from bough.types import FloatArray, IntArray
 
 FAILURES = (NumericalError, NonFiniteError)  # of one state by itself: any other error is one of all states
 DEEP = 1e-6  # metres: points that are further inside the ground are lifted
 OPEN = 1e-3  # metres or radians by which loops may be open at the start
-# Ways of a step: straight-line kernels, with LOCKED among their bits where joints may be at stops, or general code
-STICKING, SWEPT, LOCKED, GENERAL = 1, 2, 4, 8
+# Ways of a step: straight-line kernels, with LOCKED among their bits where joints may be at stops, or general code,
+# the second time with rows for stops
+STICKING, SWEPT, LOCKED, GENERAL, WITH_STOPS = 1, 2, 4, 8, 16
 TRIES = 4  # of straight-line kernels with other joints at stops
 
 
@@ -131,6 +134,11 @@ class ConstrainedStepper:
         self.impulses, self._slid = np.zeros((0, self.kernels.seen)), np.ones(0, bool)
         self._smooth = SmoothStep(dynamics, self.loops, integrator, off, servo) if smooth else None
 
+    @cached_property
+    def _with_stops(self) -> StepKernels:
+        """Kernels in which stops are rows."""
+        return StepKernels(self.kernels.setting, stops_are_rows=True)
+
     def _straight(self, setting: Setting) -> set[int]:
         """Ways whose straight-line kernels are worth compiling."""
         if self.dynamics.general or not self.count or setting.has_loops:
@@ -175,7 +183,7 @@ class ConstrainedStepper:
             q_after = self.loops.onto(q_after, 1)
         self.residual, self._slid = report[:, CHANGE], report[:, SLIPS] > 0.0
         self.axes = ground[0].reshape(len(Q), self.count, 3, 3) if ground else self.space.axes
-        of_contacts = self.impulses[:, len(self.kernels.joints) : self.kernels.width]
+        of_contacts = self.impulses[:, self.kernels.of_contacts]
         self.contact_impulses, self._dt = of_contacts.reshape(len(Q), self.count, 3), dt
         acts: Any = self.impulses.any(axis=1, keepdims=True) if self._smooth else True
         if self._smooth and not acts.all():
@@ -226,7 +234,7 @@ class ConstrainedStepper:
             return np.full(len(now.q), GENERAL, np.int8)
         ways = np.full(len(now.q), SWEPT, np.int8) if self.is_fixed else STICKING + self._slid.view(np.int8)
         if self.kernels.stops:
-            ways |= LOCKED * now.start[:, self.kernels.width :].any(axis=1).view(np.int8)
+            ways |= LOCKED * now.start[:, self.kernels.of_contacts.stop :].any(axis=1).view(np.int8)
         for way in {STICKING, STICKING | LOCKED, SWEPT, SWEPT | LOCKED} - self._ways:
             ways[ways == way] = self._served(way)
         return ways
@@ -234,9 +242,11 @@ class ConstrainedStepper:
     def _next_ways(self, way: int, report: FloatArray) -> Any:
         """(batch,) kernels for rows to repeat, or 0: with other joints at stops, by sweeps, or by general code."""
         again = np.zeros(len(report), np.int8)
-        if way != GENERAL or self.is_fixed:
+        if way < GENERAL or self.is_fixed:
             again[report[:, EXCESS] > 0.0] = self._served(way | LOCKED)
-        if way != GENERAL and self.sweeps is None:
+        elif way == GENERAL and self.sweeps is None:
+            again[report[:, EXCESS] > 0.0] = WITH_STOPS
+        if way < GENERAL and self.sweeps is None:
             again[report[:, CHANGE] > report[:, LARGEST]] = self._served(way + 1) if way & 1 else GENERAL
         return again
 
@@ -250,12 +260,13 @@ class ConstrainedStepper:
 
     def _kernel(self, way: int) -> CompiledFunction:
         if way not in self._bound:
-            if way == GENERAL:
+            if way >= GENERAL:
+                kernels = self._with_stops if way == WITH_STOPS else self.kernels
                 step = CONTACT_STEP if self.is_fixed else ROW_STEP
-                self._bound[way] = self.kernels.bind(step, self.sweeps, general=True)
+                self._bound[way] = kernels.bind(step, self.sweeps, general=True)
             else:
                 sweeps = 0 if way & 1 else self.sweeps or SWEEPS
-                self._bound[way] = self.kernels.bind(CONTACT_STEP, sweeps, locks=bool(way & LOCKED))
+                self._bound[way] = self.kernels.bind(CONTACT_STEP, sweeps, stops=AT_STOPS if way & LOCKED else WATCHED)
         return self._bound[way]
 
     def on_gpu(self, dtype: npt.DTypeLike) -> tuple[CompiledFunction, CompiledFunction | None]:
@@ -264,11 +275,11 @@ class ConstrainedStepper:
         Inputs and outputs are those of CONTACT_STEP.
         """
         bound = partial(self.kernels.bind, CONTACT_STEP, self.sweeps, device=GPU, dtype=dtype)
-        return bound(), bound(locks=False) if self.kernels.stops else None
+        return bound(), bound(stops=WATCHED) if self.kernels.stops else None
 
     def _call(self, way: int, now: Situation, dt: float) -> Any:
         kernel, servo, lead, (planes, given) = self._kernel(way), now.servo, now.lead, (now.planes, now.given)
-        if way == GENERAL:
+        if way >= GENERAL:
             servo, (planes, given) = servo or (np.zeros(self.model.nv),) * 3, self._whole(planes, given)
             lead = lead or (np.zeros(self.model.nv),)
         # arrays of the right shape and type take the fast call

@@ -446,7 +446,7 @@ class Ensemble:
         self._state = [(*state, self._full((rows, stepper.kernels.seen), 0.0)) for state in self._state]
         self._report = self._full((rows, SLIPS + 1), 0.0)
         self._axes = self._like(stepper.space.axes)  # (contacts, 3, 3)
-        self._contact_rows = slice(len(stepper.kernels.joints), stepper.kernels.width)
+        self._contact_rows = stepper.kernels.of_contacts
         if not self._space.is_flat:
             self._planes = self._space.planes_at(self.q)
         self.friction = self._like(np.repeat(self.friction[:, None], stepper.count, axis=1))

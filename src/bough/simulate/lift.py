@@ -18,7 +18,7 @@ from bough.simulate.cone import Laws, start_sweeps, update_impulses
 from bough.simulate.contact_step import (
     WORK,
     Grounds,
-    RoughJoints,
+    JointRows,
     add_impulses,
     combine_rows,
     contact_rows,
@@ -35,7 +35,7 @@ SHARES = 6  # of a move that are tried
 
 @kernel
 def lift(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: RoughJoints,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
     o: Stops, g: Grounds, k: Laws, q: Rows, spent: Rows, axes: Rows, height: Rows, friction: Rows, q_after: Rows,
     w: Workspace,
 ) -> None:  # fmt: skip
@@ -43,7 +43,7 @@ def lift(
 
     `friction` is an input fixed at zero: the solver finds moves, not impulses.
     """
-    one, zero = m.one[0], m.zero[0]
+    zero = m.zero[0]
     for i in range(len(m.v_index)):
         w.rotor[i] = m.armature[i]
         if j.prescribed[i] == 1:
@@ -68,7 +68,7 @@ def lift(
         w.start[r] = zero
     start_sweeps(k, w.A, w.b, w.start, w.lam, w)
     for n in range(k.most[0]):
-        update_impulses(k, (n, one), w.A, w.b, w.friction, w.lam, w)
+        update_impulses(k, n, w.A, w.b, w.friction, w.lam, w)
     add_impulses(m, p, f, g, w.move, w)
     move_within(m, j, c, q, spent[0], q_after, w)
 

@@ -1,19 +1,20 @@
 """Impulses of all rows together: sticking rows by one factor, slipping ones by sweeps and generalised Newton steps.
 
-Sweeps (`cone`) converge slowly where contacts that slip act on one limb. A Newton step (Alart & Curnier 1991) solves
-all rows at once, for the state that each law is in: a contact opens, sticks, or slips along p = f - r w; a joint slips
-or sticks. Where steps do not converge, sweeps go on and Newton steps start again from there. Rows may be redundant:
-each step moves impulses as little as it can, so that the start decides between them and not rounding.
+A Newton step (Alart & Curnier 1991) solves all rows at once, for the state that each law is in: a contact opens,
+sticks, or slips along p = f - r w; a joint slips, sticks, or is at a stop. Where steps do not converge, sweeps go on
+and Newton steps start again from there. Sweeps that solve each law exactly (`cone`) may cycle where contacts that slip
+act on one limb; projections onto cones after the change of variables of de Saxce & Feng (1998) do not, but are slower:
+both take turns. Rows may be redundant: each step moves impulses as little as it can, so that the start decides between
+them and not rounding.
 """
 
 from __future__ import annotations
 
 from bough.compile.kernel import loop_kernel
-from bough.simulate.cone import JOINT, Laws, solve_sticking, sweep, velocities
+from bough.simulate.cone import JOINT, Laws, joint_row, rest, solve_sticking, sweep, velocities
 from bough.types import Rows, Scalar, Workspace
 
-FIRST, BETWEEN, ROUNDS = 12, 20, 10  # sweeps before the first Newton steps and before further ones, and how often
-PACES = 3  # of sweeps in turn: full, half, a third
+FIRST, BETWEEN, ROUNDS = 12, 20, 10  # exact sweeps before Newton steps, projections times the turn, and turns
 STEPS, CONVERGED, SHARE = 12, 1e-9, 1e-9
 TINY = 1e-36
 OPEN, STICKS, SLIPS = 0.0, 1.0, 2.0  # states of laws; the impulse of a slipping joint is known, as of an open contact
@@ -24,10 +25,10 @@ def solve_impulses(
     k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: Scalar, rounds: int, w: Workspace
 ) -> Scalar:
     """lam (rows,) from where it is, and in w.start; returns how far the last sweep still moved a velocity."""
-    change, pace = 0.0, 1.0
+    change = 0.0
     if k.goes_on[0] == 0:
         for n in range(k.most[0]):
-            change = sweep(k, (n, pace), A, b, friction, lam, w)
+            change = sweep(k, n, A, b, friction, lam, w)
         return change
     for r in range(len(lam)):
         change = change + abs(lam[r])
@@ -37,25 +38,54 @@ def solve_impulses(
             return change
         for r in range(len(lam)):
             lam[r] = w.start[r]
-    turn = 0
     for stage in range(rounds):
-        for _ in range(FIRST if stage == 0 else BETWEEN):
-            change = sweep(k, (turn, pace), A, b, friction, lam, w)
-            turn = turn + 1
+        is_exact = stage % 2 == 0
+        for n in range(FIRST if is_exact else BETWEEN * stage):
+            if is_exact:
+                change = sweep(k, stage + n, A, b, friction, lam, w)
+            else:
+                change = project_impulses(k, A, b, friction, lam, w)
             if change <= small:
                 return change
         for r in range(len(lam)):
             w.swept[r] = lam[r]
         newton_steps(k, A, b, friction, lam, w)
-        found = sweep(k, (0, 1.0), A, b, friction, lam, w)
-        if found <= change:
-            change = found
-            if change <= small:
-                return change
+        found = project_impulses(k, A, b, friction, lam, w)
+        if found <= small:
+            return found
+        for r in range(len(lam)):
+            lam[r] = w.swept[r]
+    return change
+
+
+@loop_kernel
+def project_impulses(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace) -> Scalar:
+    """One sweep, in which a contact's impulse becomes P(f - r (w + friction |w_t| n)), P the projection onto its cone.
+
+    Returns the largest change of a velocity; no change is a solution of all laws.
+    """
+    change = 0.0
+    for i in range(len(k.row)):
+        r, mu = k.row[i], friction[i]
+        if k.kind[i] == JOINT:
+            joint_row(k, A, rest(A, b, r, r, 1, lam), r, mu, lam, w)
+            change = max(change, A[r, r] * abs(lam[r] - w.before[r]))
         else:
-            for r in range(len(lam)):
-                lam[r] = w.swept[r]
-        pace = 1.0 / (1 + stage % PACES)
+            v0, v1, v2 = rest(A, b, r, r, 0, lam), rest(A, b, r + 1, r, 0, lam), rest(A, b, r + 2, r, 0, lam)
+            square = TINY
+            for a in range(3):
+                for c in range(3):
+                    square = square + A[r + a, r + c] * A[r + a, r + c]
+            by = square**-0.5
+            f0 = lam[r] - by * (v0 + mu * (v1 * v1 + v2 * v2) ** 0.5)
+            f1, f2 = lam[r + 1] - by * v1, lam[r + 2] - by * v2
+            length, share = (f1 * f1 + f2 * f2) ** 0.5, 1.0
+            if length > mu * f0:
+                f0 = max((f0 + mu * length) / (1.0 + mu * mu), 0.0)
+                share = mu * f0 / length
+            moved = max(abs(f0 - lam[r]), abs(share * f1 - lam[r + 1]), abs(share * f2 - lam[r + 2]))
+            change = max(change, moved / by)
+            lam[r], lam[r + 1], lam[r + 2] = f0, share * f1, share * f2
     return change
 
 
@@ -92,8 +122,10 @@ def choose_states(k: Laws, A: Rows, friction: Rows, lam: Rows, w: Workspace) -> 
             own = A[r, r]
             z = w.after[r] - own * lam[r]
             free = z - min(max(z, -own * friction[i]), own * friction[i])
-            w.state[i], w.move[r] = OPEN, -lam[r]
-            if free == 0.0 and friction[i] > 0.0:
+            w.state[i], w.move[r], w.goal[r] = OPEN, -lam[r], free
+            if k.bounded[r] == 1:
+                w.goal[r] = min(max(free, w.lowest[r]), w.highest[r])
+            if w.goal[r] != free or (free == 0.0 and friction[i] > 0.0):
                 w.state[i] = STICKS
             elif free > 0.0:
                 w.move[r] = -lam[r] - friction[i]
@@ -110,7 +142,7 @@ def choose_states(k: Laws, A: Rows, friction: Rows, lam: Rows, w: Workspace) -> 
             elif p * p + s * s > friction[i] * friction[i] * press * press:
                 w.state[i] = SLIPS
             for c in range(3):
-                w.move[r + c] = -lam[r + c]
+                w.move[r + c], w.goal[r + c] = -lam[r + c], 0.0
         if w.state[i] != OPEN:
             for c in range(rows):
                 w.index[count], w.move[r + c] = r + c, 0.0
@@ -144,11 +176,11 @@ def fill_system(k: Laws, A: Rows, friction: Rows, lam: Rows, count: int, w: Work
 
 @loop_kernel
 def fill_sticking(A: Rows, r: int, row: int, count: int, share: Scalar, w: Workspace) -> None:
-    """Row r does not move."""
+    """Row r has the velocity w.goal: zero, or that of a joint which reaches its stop."""
     for c in range(count):
         w.G[row, c] = A[r, int(w.index[c])]
     w.G[row, row] = w.G[row, row] + share
-    w.G[row, count] = -w.after[r] - w.known[r]
+    w.G[row, count] = w.goal[r] - w.after[r] - w.known[r]
 
 
 @loop_kernel
@@ -204,5 +236,5 @@ def solve_system(count: int, w: Workspace) -> int:
 
 
 NEWTON_WORK = {"G": "solved columns", "state": "laws"} | {
-    name: "solved" for name in ("index", "move", "known", "swept")
+    name: "solved" for name in ("index", "move", "known", "swept", "goal")
 }

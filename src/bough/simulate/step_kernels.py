@@ -21,10 +21,10 @@ from bough.opspace import TaskSet, joint, rows
 from bough.opspace.loops import held_constants, held_tasks
 from bough.opspace.methods import Prepared
 from bough.simulate.cone import laws
-from bough.simulate.contact_step import Grounds, RoughJoints
+from bough.simulate.contact_step import Grounds, JointRows
 from bough.simulate.contacts import ContactSpace, Plane
 from bough.simulate.integration import kept
-from bough.simulate.stops import Stops
+from bough.simulate.stops import LOCKED, ROWS, Stops
 
 SWEEPS = 6  # of a straight-line step
 FAR = 1e30
@@ -65,18 +65,26 @@ class Setting(NamedTuple):
 
 
 class StepKernels:
-    """Impulses are those of joints with friction, three of each contact, and of stops where these lock joints."""
+    """Impulses are those of joints with friction, three of each contact, and of stops: locked joints, or rows, too."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting, self.model = setting, setting.dynamics.model
-        rough = set(setting.entries(setting.laws.rough))
-        self.names = [j.name for j in self.model.joints if rough & set(range(j.v.start, j.v.stop))]
-        self.joints = [v for name in self.names for v in range(self.model.nv)[self.model.joint(name).v]]
-        self.stops = setting.entries(setting.laws.stops)
+    def __init__(self, setting: Setting, stops_are_rows: bool = False) -> None:
+        self.setting, self.model, self.stops_are_rows = setting, setting.dynamics.model, stops_are_rows
+        rough, self.stops = self._of_joints(setting.laws.rough), setting.entries(setting.laws.stops)
         self.contacts = setting.space.count
+        self.of_contacts = slice(len(rough), len(rough) + 3 * self.contacts)
+        self.seen = self.of_contacts.stop + len(self.stops)
+        self.joints = self._of_joints(setting.laws.rough | (setting.laws.stops > 0)) if stops_are_rows else rough
+        self.names = [j.name for j in self.model.joints if j.v.start in self.joints]
         self.width = len(self.joints) + 3 * self.contacts
-        self.seen = self.width + len(self.stops)
+        places = {v: n for n, v in enumerate(self.stops)} if stops_are_rows else {}
+        self.places = [[of.get(v, -1) for v in self.joints] for of in ({v: n for n, v in enumerate(rough)}, places)]
         self.tasks = self._tasks()  # points that cannot move are refused here, and not in a step
+
+    def _of_joints(self, marks: Any) -> list[int]:
+        """Entries of v of joints, one of whose degrees of freedom is marked."""
+        marked = set(self.setting.entries(marks))
+        own = (range(j.v.start, j.v.stop) for j in self.model.joints)
+        return [v for entries in own if marked & set(entries) for v in entries]
 
     def is_small(self, sweeps: int) -> bool:
         """Whether the graph of a step by so many sweeps, or with a factor of all rows, is worth compiling."""
@@ -89,7 +97,7 @@ class StepKernels:
         routine: Routine,
         sweeps: int | None,
         *,
-        locks: bool = True,
+        stops: int = LOCKED,
         general: bool = False,
         device: Device = CPU,
         dtype: npt.DTypeLike = np.float64,
@@ -106,15 +114,16 @@ class StepKernels:
         if general:
             unused, parameters = (), all_parameters(parameters)
         routine = routine.without(*(name for name in unused if name in routine.inputs))
-        if not self.stops or not locks:
+        stops = ROWS if self.stops_are_rows else stops
+        if not self.stops or stops != LOCKED:
             routine = replace(routine, again=None)
         key = repr((
-            routine.name, sweeps, locks, self.names, space.key, parameters.inputs, unused,
+            routine.name, sweeps, stops, self.names, space.key, parameters.inputs, unused,
             sorted(setting.without), setting.is_fixed, setting.planes, sorted(setting.prescribed),
         ))  # fmt: skip
 
         def make() -> CompiledFunction:
-            prepared = Prepared(routine, self.constants(sweeps, locks, dtype), self.sizes)
+            prepared = Prepared(routine, self.constants(sweeps, stops, dtype), self.sizes)
             how: dict[str, Any] = {"parameters": parameters, "device": device, "twins": self._marked}
             return prepared.bind(self.tasks, general, dtype, **how)
 
@@ -127,7 +136,10 @@ class StepKernels:
             return None
         joints = found.axes["nv"]
         return found._replace(
-            axes={**found.axes, "seen": {self.width + n: joints[v] for n, v in enumerate(self.stops) if v in joints}}
+            axes={
+                **found.axes,
+                "seen": {self.of_contacts.stop + n: joints[v] for n, v in enumerate(self.stops) if v in joints},
+            }
         )
 
     def _tasks(self) -> TaskSet:
@@ -181,15 +193,17 @@ class StepKernels:
         more |= {"stops": len(self.stops), "seen": self.seen, "dense": max(held, solved)}
         return own | more | {"columns": solved + 1, "held": held, "all": solved + held}
 
-    def constants(self, sweeps: int | None, locks: bool = True, dtype: npt.DTypeLike = np.float64) -> tuple[Any, ...]:
+    def constants(self, sweeps: int | None, stops: int, dtype: npt.DTypeLike = np.float64) -> tuple[Any, ...]:
         """Those of the kernels."""
         own = joint_laws(self.model, self.setting.without, self.setting.prescribed)
         groups = held_constants(self.tasks, self.sizes["held"])
-        rough = RoughJoints(self.model.leading[self.joints])
-        how = laws(len(self.joints), self.contacts, sweeps, dtype)
-        return *groups, *own, rough, self._stops(locks), self._grounds, how
+        rough, of_stops = (np.array(x, np.int64) for x in self.places)
+        along = JointRows(self.model.leading[self.joints], rough, of_stops, np.array([self.of_contacts.start]))
+        bounded = np.flatnonzero(of_stops >= 0)
+        how = laws(len(self.joints), self.contacts, sweeps, dtype, bounded)
+        return *groups, *own, along, self._stops(stops), self._grounds, how
 
-    def _stops(self, locks: bool) -> Stops:
+    def _stops(self, how: int) -> Stops:
         m, law = self.model.mechanism, self.setting.laws
         dof = self.model.leading[self.stops]
         of_dof = np.full(len(m.v_index), -1)
@@ -197,7 +211,7 @@ class StepKernels:
         lower = np.where(law.stops & LOWER, law.lower, -FAR)[dof]
         upper = np.where(law.stops & UPPER, law.upper, FAR)[dof]
         v, coordinate = np.array(self.stops, np.int64), m.q_index[law.body[dof]]
-        return Stops(dof, v, coordinate, lower, upper, law.friction[dof], of_dof, np.array([int(locks)]))
+        return Stops(dof, v, coordinate, lower, upper, law.friction[dof], of_dof, np.array([how]))
 
     @cached_property
     def _grounds(self) -> Grounds:

@@ -5,9 +5,8 @@ are locked is an active set: `start` says which stops push. A stop that would ha
 that passes its stop is locked, and the step is repeated until neither happens. Where no stop pushed before, a cheaper
 kernel takes all joints as free and only watches them (`watch_stops`).
 
-Contacts that slip may have several solutions: locked, a stop has to pull; released, the joint passes it. In between, a
-joint that is locked to another velocity, its stop's plus some `slack`, needs no force of the stop. General code seeks
-that slack by secant steps.
+Beside contacts that slip an active set may have no end: locked, a stop has to pull; released, the joint passes it.
+General code then takes stops as rows with laws of their own, which are solved with all others (`newton`).
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ from bough.joints import Mechanism
 from bough.opspace.sweeps.jacobian import DofTree
 from bough.types import Rows, Scalar, Workspace
 
+WATCHED, LOCKED, ROWS = 0, 1, 2  # what becomes of joints at stops
+
 
 class Stops(NamedTuple):
     """Joints that have stops."""
@@ -32,18 +33,18 @@ class Stops(NamedTuple):
     upper: Rows  # (stops,)
     friction: Rows  # (stops,)
     of_dof: Rows  # (dofs,) among the stops, -1
-    locks: Rows  # (1,) whether joints at stops are locked, or only watched
+    how: Rows  # (1,) WATCHED, LOCKED or ROWS
 
 
 @kernel
 def lock_joints(m: Mechanism, f: DofTree, c: StepNumbers, o: Stops, q: Rows, dt: Scalar, w: Workspace) -> None:
-    """w.locked and w.end of joints that a stop pushes (w.stop), with w.slack, and a heavy rotor in w.H."""
+    """w.locked and w.end of joints that a stop pushes (w.stop) and a heavy rotor in w.H."""
     for n in range(len(o.dof)):
-        if o.locks[0] == 1:
+        if o.how[0] == LOCKED:
             last, x = f.rows[o.dof[n] + 1] - 1, q[o.coordinate[n]]
             at_low, at_high = m.one[0] - step(-w.stop[n]), m.one[0] - step(w.stop[n])
             w.low[n], w.locked[n] = at_low, at_low + at_high
-            w.end[n] = at_high * positive(o.upper[n] - x) / dt - at_low * positive(x - o.lower[n]) / dt + w.slack[n]
+            w.end[n] = at_high * positive(o.upper[n] - x) / dt - at_low * positive(x - o.lower[n]) / dt
             w.articulated[n] = w.H[last]
             w.H[last] = w.H[last] + w.locked[n] * c.lock[0]
 
@@ -52,7 +53,7 @@ def lock_joints(m: Mechanism, f: DofTree, c: StepNumbers, o: Stops, q: Rows, dt:
 def push_locked(c: StepNumbers, o: Stops, v: Rows, w: Workspace) -> None:
     """w.column with what brings locked joints to w.end; w.load is what acted on them before."""
     for n in range(len(o.dof)):
-        if o.locks[0] == 1:
+        if o.how[0] == LOCKED:
             w.load[n] = w.column[o.dof[n], 0]
             w.column[o.dof[n], 0] = w.load[n] + w.locked[n] * c.lock[0] * (w.end[n] - v[o.v[n]])
 
@@ -81,7 +82,7 @@ def judge_stops(
     """Impulses of stops in `lam`, zero where one would pull, and an estimate where a free joint passes one.
 
     Returns by how much velocities contradict the active set. w.z and w.column are those of the impulses of all rows.
-    A free joint that passes its stop keeps its velocity: a change without an impulse on its base would raise the energy.
+    A free joint that passes its stop keeps its velocity: a change without an impulse on its base would raise energy.
     """
     one, total = m.one[0], m.zero[0]
     for n in range(len(o.dof)):
@@ -89,9 +90,7 @@ def judge_stops(
         # friction acts against the motion to the stop, and leaves less for the stop
         with_motion = step(w.end[n]) - step(-w.end[n])
         push = reaction(f, n, k, w) + locked * with_motion * (dt * o.friction[n])
-        is_slack = one - step(-size(w.slack[n]))
-        keeps = (one - is_slack) * (at_low * step(push) + (locked - at_low) * step(-push))
-        w.push_of[n] = push
+        keeps = at_low * step(push) + (locked - at_low) * step(-push)
         below = positive(-positive(x - o.lower[n]) / dt - v_after[a])
         above = positive(v_after[a] - positive(o.upper[n] - x) / dt)
         free = one - locked
@@ -134,68 +133,27 @@ def watch_stops(
     return free * passed - (one - free)
 
 
-# Active set, in general code
-
-
 @loop_kernel
 def exchange_stops(lam: Rows, all_of_them: bool, w: Workspace) -> int:
-    """Update w.stop from `lam`, all or the last that changes; returns how many change, without those with slack.
+    """Update w.stop from `lam`, all or the last that changes; returns how many change.
 
     Block principal pivoting (Judice & Pires 1994): while their number falls, all are exchanged; else the last alone,
     which cannot cycle where contacts do not slip (Murty 1974).
     """
-    count, last, rows = 0, -1, len(w.lam)
+    count, last, first = 0, -1, len(lam) - len(w.stop)
     for n in range(len(w.stop)):
-        before, after = w.stop[n], lam[rows + n]
-        if w.slack[n] == 0.0 and ((before > 0.0) != (after > 0.0) or (before < 0.0) != (after < 0.0)):
+        before, after = w.stop[n], lam[first + n]
+        if (before > 0.0) != (after > 0.0) or (before < 0.0) != (after < 0.0):
             count, last = count + 1, n
     for n in range(len(w.stop)):
-        if w.slack[n] == 0.0 and (all_of_them or n == last):
-            w.stop[n] = lam[rows + n]
-    return count
-
-
-@loop_kernel
-def give_slack(lam: Rows, w: Workspace) -> None:
-    """Lock every joint that contradicts its state, and let it move by what its stop would have to pull."""
-    for n in range(len(w.stop)):
-        before, after = w.stop[n], lam[len(w.lam) + n]
-        if before == 0.0 and after != 0.0:
-            w.stop[n] = after
-        elif before != 0.0 and after == 0.0 and w.slack[n] == 0.0:
-            w.old_slack[n], w.old_push[n] = 0.0, w.push_of[n]
-            w.slack[n] = -w.push_of[n] / w.articulated[n]
-
-
-@loop_kernel
-def lock_all(lam: Rows, w: Workspace) -> None:
-    """Lock all joints that a stop may push: without an active set that agrees, some stops pull, and none is passed."""
-    for n in range(len(w.stop)):
-        w.slack[n] = 0.0
-        if w.stop[n] == 0.0:
-            w.stop[n] = lam[len(w.lam) + n]
-
-
-@loop_kernel
-def move_slack(small: Scalar, w: Workspace) -> int:
-    """Secant steps of all slacks whose stops have to pull or push; how many there are."""
-    count = 0
-    for n in range(len(w.stop)):
-        if w.slack[n] != 0.0 and abs(w.push_of[n]) > small * w.articulated[n]:
-            slack, gain = w.slack[n], w.push_of[n] - w.old_push[n]
-            move = -w.push_of[n] / w.articulated[n]
-            if gain * (slack - w.old_slack[n]) > 0.0:
-                move = -w.push_of[n] * (slack - w.old_slack[n]) / gain
-            w.old_slack[n], w.old_push[n] = slack, w.push_of[n]
-            w.slack[n], count = slack + move, count + 1
-            if (slack + move) * w.stop[n] <= 0.0:  # no further than the stop
-                w.slack[n] = 0.0
+        if all_of_them or n == last:
+            w.stop[n] = lam[first + n]
     return count
 
 
 STOP_WORK = {"change": "dofs"} | {
     name: "stops"
     for name in (
-        "stop", "locked", "low", "end", "articulated", "load", "slack", "push_of", "old_slack", "old_push",
+        "stop", "locked", "low", "end", "articulated", "load",
     )
 }  # fmt: skip
