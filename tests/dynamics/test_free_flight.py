@@ -58,13 +58,13 @@ def test_tumbling_keeps_angular_momentum_and_energy():
 
 
 @pytest.mark.parametrize("joint", ["floating", "planar"])
-@pytest.mark.parametrize(("turned", "most"), [(1.0, 1e-9), (2.0, 1e-7), (8.0, 1e-6)])
-def test_linear_momentum_stays_at_radians_a_step(joint, turned, most):
+@pytest.mark.parametrize("turned", [1.0, 2.0, 4.0, 8.0])
+def test_linear_momentum_stays_at_radians_a_step(joint, turned):
     model = body(joint, inertia=(1.5, 2.0, 2.5))
     v = [1, 0.5, -0.2, 0.6 * turned / 1e-2, 0.8 * turned / 1e-2, 0] if joint == "floating" else [1, 0.5, turned / 1e-2]
     found = rollout(model, model.neutral, v, duration=1.0, dt=1e-2)
     momentum = found.momentum()[:, :3]
-    np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], momentum.shape), rtol=0, atol=most)
+    np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], momentum.shape), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("turned", [0.05, 0.2, 0.4, 0.8, 1.2, 2.0, 8.0])
