@@ -204,7 +204,7 @@ class ConstrainedStepper:
         if not todo.any():
             return found
         came = np.where(other, 0, main).astype(np.int8)  # the kernel of each row's result
-        tries = (came & (LOCKED | GENERAL) > 0).astype(np.int8)  # with joints locked
+        tries = (came & LOCKED > 0).astype(np.int8)  # with joints locked, after a first step
         while len(rest := np.flatnonzero(todo)):
             way = int(todo[rest].min())
             rows = np.flatnonzero(todo == way)
