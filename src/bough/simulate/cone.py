@@ -4,13 +4,12 @@ Nonsmooth Gauss-Seidel (Jourdan, Alart & Jean 1998; Jean 1999) on w = A lam + b:
 impulse of its own law, given all others. The law of a contact is Coulomb's, with the exact cone: it opens;
 or sticks, by the impulse that stops it, where that lies in the cone; or slips against its friction, by the root of one
 equation, so that normal and tangential impulse are found together, and no dilation is added. A joint's row shrinks by
-its dry friction, and may have bounds: the velocities that reach its stops. As zero is always allowed, sweeps that have
-converged never raise the kinetic energy. Nothing branches on a number, so that a fixed count of sweeps can be traced.
+its dry friction; that of its stops is bounded by the velocities that reach them. As zero is always allowed, sweeps that
+have converged never raise the kinetic energy. Nothing branches on a number: a fixed count of sweeps can be traced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -41,23 +40,19 @@ class Laws(NamedTuple):
     goes_on: Rows  # (1,) whether sweeps end when impulses have been found, and Newton steps help (`newton`)
     hold: Rows  # (1,) share of mobilities that makes redundant rows a choice (see `solve_sticking`)
     far: Rows  # (1,) a mobility beside which all others are none
-    bounded: Rows  # (joint rows,) 1 where velocities stay between w.lowest and w.highest: the row of a joint's stops
+    bounded: Rows  # (rows,) 1 where velocities stay between w.lowest and w.highest: the row of a joint's stops
 
 
-def laws(
-    joints: int, contacts: int, sweeps: int | None, dtype: npt.DTypeLike = np.float64, bounded: Collection[int] = ()
-) -> Laws:
-    """Laws of rows of joints, then three for each contact; `sweeps` None means until they converge.
-
-    `bounded` are the rows of joints whose velocities have bounds.
-    """
-    kind = np.array([JOINT] * joints + [CONTACT] * contacts, np.int64)
-    row = np.array([*range(joints), *(joints + 3 * c for c in range(contacts))], np.int64)
+def laws(joints: int, contacts: int, sweeps: int | None, dtype: npt.DTypeLike = np.float64, stops: int = 0) -> Laws:
+    """Laws of rows of joints, then three for each contact, then of stops; `sweeps` None means until they converge."""
+    kind = np.array([JOINT] * joints + [CONTACT] * contacts + [JOINT] * stops, np.int64)
+    last = joints + 3 * contacts
+    row = np.array([*range(joints), *range(joints, last, 3), *range(last, last + stops)], np.int64)
     size = np.dtype(dtype).itemsize
     shares = np.array([TOLERANCES[size]]), np.array([SMALL[size], LEAST_SLOPE]), np.array([TINY])
     most, goes_on = np.array([sweeps or 0]), np.array([int(sweeps is None)])
-    within = np.isin(np.arange(joints), list(bounded)).astype(np.int64)
-    return Laws(kind, row, np.zeros(1), np.ones(1), *shares, most, goes_on, np.array([HOLD]), np.array([FAR]), within)
+    bounded = np.repeat([0, 1], [last, stops])
+    return Laws(kind, row, np.zeros(1), np.ones(1), *shares, most, goes_on, np.array([HOLD]), np.array([FAR]), bounded)
 
 
 @kernel
@@ -238,7 +233,7 @@ def slipping(k: Laws, friction: Rows, lam: Rows) -> Scalar:
     return count
 
 
-SWEEP_WORK = {"own": "laws 14", "before": "solved", "lowest": "laws", "highest": "laws"}
+SWEEP_WORK = {"own": "laws 14", "before": "solved", "lowest": "solved", "highest": "solved"}
 
 
 # Sticking contacts, all at once. Contacts that pressed in the last step stick and the others are open; a joint sticks,

@@ -57,9 +57,11 @@ from bough.simulate.cone import (
 from bough.simulate.newton import NEWTON_WORK, ROUNDS, solve_impulses
 from bough.simulate.stops import (
     LOCKED,
+    ROWS,
     STOP_WORK,
     WATCHED,
     Stops,
+    bound_rows,
     exchange_stops,
     judge_stops,
     lock_joints,
@@ -78,13 +80,10 @@ PASSES, PATIENCE = 20, 6  # of the active set of stops, and passes that may fail
 FEW = 4  # rounds of the solver after the first pass
 
 
-class JointRows(NamedTuple):
-    """Degrees of freedom with a row of their own: those with dry friction, and in general code those with stops."""
+class RoughJoints(NamedTuple):
+    """Joints with dry friction, a row for each of their degrees of freedom."""
 
     dof: Rows  # (joint rows,)
-    rough: Rows  # (joint rows,) the place of their friction's impulse among all of a step, or -1
-    stop: Rows  # (joint rows,) among the stops, where they are rows, or -1
-    contacts: Rows  # (1,) the place of the contacts' impulses
 
 
 class Grounds(NamedTuple):
@@ -110,7 +109,7 @@ class Grounds(NamedTuple):
 
 @kernel
 def contact_step(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: RoughJoints,
     o: Stops, g: Grounds, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows,
     start: Rows, lead: Rows, dt: Rows, axes: Rows, height: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
@@ -121,7 +120,7 @@ def contact_step(
     `none` is an input fixed at zero.
     """
     take_drives(tau, target, kp, kd, lead, w)
-    take_start(m, e, o, start, w)
+    take_start(start, w)
     prepare_rows(m, t, p, f, x, j, c, e, o, g, k, q, v, friction, dt, axes, height, none, w)
     report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, w.start, w.lam, w)
     for n in range(k.most[0]):
@@ -132,25 +131,25 @@ def contact_step(
         report[CHANGE] = solve_sticking(k, w.A, w.b, w.friction, w.start, w.lam, report[LARGEST], w)
     else:
         report[CHANGE] = largest_change(k, w.A, w.lam, w)
-    finish_step(m, t, p, f, j, e, o, g, k, q, dt, axes, height, q_after, v_after, lam, report, w)
+    finish_step(m, t, p, f, j, o, g, k, q, dt, axes, height, q_after, v_after, lam, report, w)
 
 
 @loop_kernel
 def row_step(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: RoughJoints,
     o: Stops, g: Grounds, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows,
     start: Rows, lead: Rows, dt: Rows, axes: Rows, height: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The same, repeated until the solver has all impulses and the active set of stops agrees with them."""
     take_drives(tau, target, kp, kd, lead, w)
-    take_start(m, e, o, start, w)
+    take_start(start, w)
     least, patience, rounds = len(o.dof) + 1, PATIENCE, ROUNDS
     for _ in range(PASSES):
         prepare_rows(m, t, p, f, x, j, c, e, o, g, k, q, v, friction, dt, axes, height, none, w)
         report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, w.start, w.lam, w)
         report[CHANGE] = solve_impulses(k, w.A, w.b, w.friction, w.lam, report[LARGEST], rounds, w)
-        finish_step(m, t, p, f, j, e, o, g, k, q, dt, axes, height, q_after, v_after, lam, report, w)
+        finish_step(m, t, p, f, j, o, g, k, q, dt, axes, height, q_after, v_after, lam, report, w)
         if report[EXCESS] > 0.0:
             count = exchange_stops(lam, patience > PATIENCE // 2, w)
             rounds, patience = FEW, patience - 1
@@ -167,39 +166,17 @@ def row_step(
 
 
 @kernel
-def take_start(m: Mechanism, e: JointRows, o: Stops, start: Rows, w: Workspace) -> None:
-    """w.start of the rows and w.stop of the stops, the impulses to begin with."""
-    joints, stops = len(e.dof), len(start) - len(o.dof)
-    for i in range(joints):
-        w.start[i] = m.zero[0]
-        if e.rough[i] >= 0:
-            w.start[i] = start[e.rough[i]]
-        if e.stop[i] >= 0:
-            w.start[i] = w.start[i] + start[stops + e.stop[i]]
-    for r in range(joints, len(w.start)):
-        w.start[r] = start[e.contacts[0] + r - joints]
-    for n in range(len(o.dof)):
-        w.stop[n] = start[stops + n]
-
-
-@kernel
-def put_impulses(m: Mechanism, e: JointRows, o: Stops, lam: Rows, w: Workspace) -> None:
-    """lam of w.lam: a joint's row is that of its friction, which takes what it can, and of its stop."""
-    joints, stops = len(e.dof), len(lam) - len(o.dof)
-    for i in range(joints):
-        own = w.lam[i]
-        if e.stop[i] >= 0:
-            own = clip(own, -w.friction[i], w.friction[i])
-            lam[stops + e.stop[i]] = w.lam[i] - own
-        if e.rough[i] >= 0:
-            lam[e.rough[i]] = own
-    for r in range(joints, len(w.lam)):
-        lam[e.contacts[0] + r - joints] = w.lam[r]
+def take_start(start: Rows, w: Workspace) -> None:
+    """w.start of the rows, and w.stop of the stops that are none, the impulses to begin with."""
+    for r in range(len(w.start)):
+        w.start[r] = start[r]
+    for n in range(len(start) - len(w.start)):
+        w.stop[n] = start[len(w.start) + n]
 
 
 @kernel
 def prepare_rows(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: RoughJoints,
     o: Stops, g: Grounds, k: Laws, q: Rows, v: Rows, friction: Rows, dt: Rows, axes: Rows, height: Rows, none: Rows,
     w: Workspace,
 ) -> None:  # fmt: skip
@@ -220,7 +197,8 @@ def prepare_rows(
     combine_rows(m, g, w)
     eliminate_held(m, x, w)
     set_friction(m, j, e, o, friction, dt[0], w)
-    bound_rows(m, e, o, q, dt[0], w)
+    if o.how[0] == ROWS:
+        bound_rows(o, q, dt[0], w)
     place_points(m, t, g, axes, height, w.ahead, w)
     for n in range(len(w.ahead)):
         w.depth[n] = positive(-w.ahead[n])
@@ -229,23 +207,24 @@ def prepare_rows(
 
 @kernel
 def finish_step(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, e: JointRows, o: Stops, g: Grounds, k: Laws,
-    q: Rows, dt: Rows, axes: Rows, height: Rows, q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, o: Stops, g: Grounds, k: Laws, q: Rows,
+    dt: Rows, axes: Rows, height: Rows, q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The state after the impulses in w.lam, and the rest of the report."""
-    put_impulses(m, e, o, lam, w)
+    for r in range(len(w.lam)):
+        lam[r] = w.lam[r]
     report[SLIPS], report[SPENT], report[DEPTH] = m.zero[0], m.zero[0], m.zero[0]
     if g.corrects[0] == 0:  # what the next step and `lift` need to know
         velocities(w.A, w.b, w.lam, w.after)
         report[SLIPS] = slipping(k, w.friction, w.lam)
-        report[SPENT] = energy_spent(m, e, g, w.lam, w)
+        report[SPENT] = energy_spent(m, g, w.lam, w)
     add_impulses(m, p, f, g, v_after, w)
-    for i in range(len(e.dof)):
-        if e.stop[i] >= 0:
-            a = o.v[e.stop[i]]
-            v_after[a] = clip(v_after[a], w.lowest[i], w.highest[i])
     report[EXCESS] = m.zero[0]
     if len(o.dof) > 0:
+        if o.how[0] == ROWS:
+            for n in range(len(o.dof)):
+                r = len(lam) - len(o.dof) + n
+                v_after[o.v[n]] = clip(v_after[o.v[n]], w.lowest[r], w.highest[r])
         if o.how[0] == LOCKED:
             report[EXCESS] = positive(judge_stops(m, f, o, q, dt[0], v_after, lam, w) - report[LARGEST])
             report[CHANGE] = larger(report[CHANGE], report[EXCESS])
@@ -445,7 +424,9 @@ def soften(m: Mechanism, g: Grounds, dt: Scalar, w: Workspace) -> None:
 
 
 @kernel
-def set_friction(m: Mechanism, j: JointLaws, e: JointRows, o: Stops, friction: Rows, dt: Scalar, w: Workspace) -> None:
+def set_friction(
+    m: Mechanism, j: JointLaws, e: RoughJoints, o: Stops, friction: Rows, dt: Scalar, w: Workspace
+) -> None:
     """w.friction: impulses of joints, none where one is locked at its stop, and coefficients of contacts."""
     for i in range(len(e.dof)):
         w.friction[i], n = dt * j.friction[e.dof[i]], o.of_dof[e.dof[i]]
@@ -453,16 +434,8 @@ def set_friction(m: Mechanism, j: JointLaws, e: JointRows, o: Stops, friction: R
             w.friction[i] = (m.one[0] - w.locked[n]) * w.friction[i]
     for c in range(len(friction)):
         w.friction[len(e.dof) + c] = friction[c]
-
-
-@kernel
-def bound_rows(m: Mechanism, e: JointRows, o: Stops, q: Rows, dt: Scalar, w: Workspace) -> None:
-    """w.lowest and w.highest of rows of joints: the velocities that reach their stops."""
-    for i in range(len(e.dof)):
-        n = e.stop[i]
-        if n >= 0:
-            x = q[o.coordinate[n]]
-            w.lowest[i], w.highest[i] = -positive(x - o.lower[n]) / dt, positive(o.upper[n] - x) / dt
+    for n in range(len(e.dof) + len(friction), len(w.friction)):
+        w.friction[n] = m.zero[0]
 
 
 @kernel
@@ -477,17 +450,14 @@ def place_points(m: Mechanism, t: Seeds, g: Grounds, axes: Rows, height: Rows, d
 
 
 @kernel
-def energy_spent(m: Mechanism, e: JointRows, g: Grounds, lam: Rows, w: Workspace) -> Scalar:
+def energy_spent(m: Mechanism, g: Grounds, lam: Rows, w: Workspace) -> Scalar:
     """The kinetic energy that impulses took out, those of stops aside.
 
     It is -lam (J u + A lam / 2) = -lam (b + after) / 2, less the distances.
     """
     half = m.one[0] / (m.one[0] + m.one[0])
     spent = m.zero[0]
-    for r in range(len(e.dof)):
-        if e.stop[r] < 0:
-            spent = spent - half * lam[r] * (w.b[r] + w.after[r])
-    for r in range(len(e.dof), len(lam)):
+    for r in range(g.first[0] + 3 * len(w.ahead)):
         spent = spent - half * lam[r] * (w.b[r] + w.after[r])
     for c in range(len(w.ahead)):
         spent = spent + lam[g.first[0] + 3 * c] * w.ahead[c]

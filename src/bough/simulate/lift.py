@@ -18,7 +18,7 @@ from bough.simulate.cone import Laws, start_sweeps, update_impulses
 from bough.simulate.contact_step import (
     WORK,
     Grounds,
-    JointRows,
+    RoughJoints,
     add_impulses,
     combine_rows,
     contact_rows,
@@ -35,7 +35,7 @@ SHARES = 6  # of a move that are tried
 
 @kernel
 def lift(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: RoughJoints,
     o: Stops, g: Grounds, k: Laws, q: Rows, spent: Rows, axes: Rows, height: Rows, friction: Rows, q_after: Rows,
     w: Workspace,
 ) -> None:  # fmt: skip

@@ -21,7 +21,7 @@ from bough.opspace import TaskSet, joint, rows
 from bough.opspace.loops import held_constants, held_tasks
 from bough.opspace.methods import Prepared
 from bough.simulate.cone import laws
-from bough.simulate.contact_step import Grounds, JointRows
+from bough.simulate.contact_step import Grounds, RoughJoints
 from bough.simulate.contacts import ContactSpace, Plane
 from bough.simulate.integration import kept
 from bough.simulate.stops import LOCKED, ROWS, Stops
@@ -69,22 +69,15 @@ class StepKernels:
 
     def __init__(self, setting: Setting, stops_are_rows: bool = False) -> None:
         self.setting, self.model, self.stops_are_rows = setting, setting.dynamics.model, stops_are_rows
-        rough, self.stops = self._of_joints(setting.laws.rough), setting.entries(setting.laws.stops)
+        rough = set(setting.entries(setting.laws.rough))
+        self.names = [j.name for j in self.model.joints if rough & set(range(j.v.start, j.v.stop))]
+        self.joints = [v for name in self.names for v in range(self.model.nv)[self.model.joint(name).v]]
+        self.stops = setting.entries(setting.laws.stops)
         self.contacts = setting.space.count
-        self.of_contacts = slice(len(rough), len(rough) + 3 * self.contacts)
+        self.of_contacts = slice(len(self.joints), len(self.joints) + 3 * self.contacts)
         self.seen = self.of_contacts.stop + len(self.stops)
-        self.joints = self._of_joints(setting.laws.rough | (setting.laws.stops > 0)) if stops_are_rows else rough
-        self.names = [j.name for j in self.model.joints if j.v.start in self.joints]
-        self.width = len(self.joints) + 3 * self.contacts
-        places = {v: n for n, v in enumerate(self.stops)} if stops_are_rows else {}
-        self.places = [[of.get(v, -1) for v in self.joints] for of in ({v: n for n, v in enumerate(rough)}, places)]
+        self.width = self.seen if stops_are_rows else self.of_contacts.stop
         self.tasks = self._tasks()  # points that cannot move are refused here, and not in a step
-
-    def _of_joints(self, marks: Any) -> list[int]:
-        """Entries of v of joints, one of whose degrees of freedom is marked."""
-        marked = set(self.setting.entries(marks))
-        own = (range(j.v.start, j.v.stop) for j in self.model.joints)
-        return [v for entries in own if marked & set(entries) for v in entries]
 
     def is_small(self, sweeps: int) -> bool:
         """Whether the graph of a step by so many sweeps, or with a factor of all rows, is worth compiling."""
@@ -143,12 +136,15 @@ class StepKernels:
         )
 
     def _tasks(self) -> TaskSet:
-        """Rows of rough joints, velocities of points or of bodies, and rows that are eliminated."""
+        """Rows of rough joints, velocities of points or of bodies, maybe stops, and rows that are eliminated."""
         along = [joint(name) for name in self.names]
         for n, (frame, point, offset) in enumerate(self._places):
             table = np.eye(6) if point is None else np.concatenate([np.eye(3), np.cross(offset, np.eye(3))], axis=1)
             place = {"point": point or (0.0, 0.0, 0.0), "name": f"contact {n}"}
             along.append(rows(frame, table, "local_world_aligned", **place))  # type: ignore[arg-type]
+        if self.stops_are_rows:
+            stopped = (j.name for j in self.model.joints if j.v.start in self.stops)
+            along += [joint(name, name=f"stops of {name}") for name in stopped]
         return TaskSet(self.model, [*along, *held_tasks(self.model, "closures" not in self.setting.without)])
 
     @cached_property
@@ -189,7 +185,7 @@ class StepKernels:
         """The numbers behind the shapes of the kernels' arrays."""
         own, solved = self.tasks.sizes, self.width
         held = len(self._combined[0]) - solved
-        more = {"contacts": self.contacts, "laws": len(self.joints) + self.contacts, "solved": solved}
+        more = {"contacts": self.contacts, "laws": solved - 2 * self.contacts, "solved": solved}
         more |= {"stops": len(self.stops), "seen": self.seen, "dense": max(held, solved)}
         return own | more | {"columns": solved + 1, "held": held, "all": solved + held}
 
@@ -197,11 +193,9 @@ class StepKernels:
         """Those of the kernels."""
         own = joint_laws(self.model, self.setting.without, self.setting.prescribed)
         groups = held_constants(self.tasks, self.sizes["held"])
-        rough, of_stops = (np.array(x, np.int64) for x in self.places)
-        along = JointRows(self.model.leading[self.joints], rough, of_stops, np.array([self.of_contacts.start]))
-        bounded = np.flatnonzero(of_stops >= 0)
-        how = laws(len(self.joints), self.contacts, sweeps, dtype, bounded)
-        return *groups, *own, along, self._stops(stops), self._grounds, how
+        rough = RoughJoints(self.model.leading[self.joints])
+        how = laws(len(self.joints), self.contacts, sweeps, dtype, self.width - self.of_contacts.stop)
+        return *groups, *own, rough, self._stops(stops), self._grounds, how
 
     def _stops(self, how: int) -> Stops:
         m, law = self.model.mechanism, self.setting.laws

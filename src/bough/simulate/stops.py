@@ -50,6 +50,14 @@ def lock_joints(m: Mechanism, f: DofTree, c: StepNumbers, o: Stops, q: Rows, dt:
 
 
 @kernel
+def bound_rows(o: Stops, q: Rows, dt: Scalar, w: Workspace) -> None:
+    """w.lowest and w.highest of the last rows, those of stops: the velocities that reach them."""
+    for n in range(len(o.dof)):
+        r, x = len(w.lam) - len(o.dof) + n, q[o.coordinate[n]]
+        w.lowest[r], w.highest[r] = -positive(x - o.lower[n]) / dt, positive(o.upper[n] - x) / dt
+
+
+@kernel
 def push_locked(c: StepNumbers, o: Stops, v: Rows, w: Workspace) -> None:
     """w.column with what brings locked joints to w.end; w.load is what acted on them before."""
     for n in range(len(o.dof)):
