@@ -8,7 +8,7 @@ from bough.compile.executions import bind_arrays
 from bough.compile.kernel import loop_kernel
 from bough.compile.routine import Routine, interpret
 from bough.simulate.cone import STICKING_WORK, SWEEP_WORK, laws, solve_sticking, start_sweeps
-from bough.simulate.newton import NEWTON_WORK, ROUNDS, solve_impulses
+from bough.simulate.newton import NEWTON_WORK, solve_impulses
 
 
 @loop_kernel
@@ -17,7 +17,7 @@ def solve(k, A, b, friction, start, lam, change, w):
     for r in range(len(lam)):
         w.start[r] = start[r]
     small = k.tolerance[0] * start_sweeps(k, A, b, start, lam, w)
-    change[0] = solve_impulses(k, A, b, friction, lam, small, ROUNDS, w)
+    change[0] = solve_impulses(k, A, b, friction, lam, small, w)
 
 
 def stick(k, A, b, friction, start, lam, change, w):

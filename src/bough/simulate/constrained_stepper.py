@@ -44,7 +44,6 @@ OPEN = 1e-3  # metres or radians by which loops may be open at the start
 # Ways of a step: straight-line kernels, with LOCKED among their bits where joints may be at stops, or general code,
 # the second time with rows for stops
 STICKING, SWEPT, LOCKED, GENERAL, WITH_STOPS = 1, 2, 4, 8, 16
-TRIES = 4  # of straight-line kernels with other joints at stops
 
 
 class Situation(NamedTuple):
@@ -220,13 +219,9 @@ class ConstrainedStepper:
             came[rows] = way
             tries[rows] += way & (LOCKED | GENERAL) > 0
             again = self._next_ways(way, more[3])
-            again[(again == way) & (tries[rows] > self._most_tries)] = 0 if self.is_fixed else GENERAL
+            again[(again == way) & (tries[rows] >= AGAIN.times)] = 0 if self.is_fixed else GENERAL
             todo[rows] = again
         return found
-
-    @property
-    def _most_tries(self) -> int:
-        return AGAIN.times - 1 if self.is_fixed else TRIES
 
     def _first_ways(self, now: Situation) -> Any:
         """(batch,) kernels by the last step: whether contacts slipped, and whether a stop acted."""
@@ -254,8 +249,6 @@ class ConstrainedStepper:
         """This kernel if it is compiled, else the one by sweeps, else general code."""
         if way in self._ways:
             return way
-        if way & LOCKED and not self.kernels.stops:
-            return self._served(way ^ LOCKED)
         return self._served(way + 1) if way & 1 else GENERAL
 
     def _kernel(self, way: int) -> CompiledFunction:

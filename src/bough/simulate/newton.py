@@ -21,9 +21,7 @@ OPEN, STICKS, SLIPS = 0.0, 1.0, 2.0  # states of laws; the impulse of a slipping
 
 
 @loop_kernel
-def solve_impulses(
-    k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: Scalar, rounds: int, w: Workspace
-) -> Scalar:
+def solve_impulses(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: Scalar, w: Workspace) -> Scalar:
     """lam (rows,) from where it is, and in w.start; returns how far the last sweep still moved a velocity."""
     change = 0.0
     if k.goes_on[0] == 0:
@@ -38,7 +36,7 @@ def solve_impulses(
             return change
         for r in range(len(lam)):
             lam[r] = w.start[r]
-    for stage in range(rounds):
+    for stage in range(ROUNDS):
         is_exact = stage % 2 == 0
         for n in range(FIRST if is_exact else BETWEEN * stage):
             if is_exact:

@@ -176,9 +176,6 @@ class _Extras:
         self.paths = PrescribedMotion(model, paths) if paths else None
         self.prescribed = self.paths.dofs if self.paths else []
 
-    def __bool__(self) -> bool:
-        return self.servos is not None or self.paths is not None
-
     def __call__(self, t: float, dt: float, q: FloatArray, v: FloatArray) -> list[FloatArray]:
         """Further inputs of a step: of servos; velocities of prescribed joints after it, and where they are then."""
         found = [] if self.servos is None else self.servos(t, q, v)
@@ -210,7 +207,7 @@ class _Steps:
         forget: Callable[[], None] | None,
     ) -> None:  # fmt: skip
         self.advance, self.q, self.v, self.strict, self.forget = advance, q, v, strict, forget
-        self.extras = extras if extras else None
+        self.extras = extras
         self.failed_at, self.is_whole = np.full(q.shape[:-1], np.inf), True
         self._seal()
 
@@ -233,7 +230,7 @@ class _Steps:
 
     def take(self, tau: FloatArray, t: float, dt: float, pushes: Wrenches | None = None) -> None:
         """Step all states that have not failed by dt."""
-        given = (tau, *self.extras(t, dt, self.q, self.v)) if self.extras else (tau,)
+        given = (tau, *self.extras(t, dt, self.q, self.v))
         try:
             if self.is_whole:
                 self.q, self.v = self._finite(..., given, dt, pushes)
