@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 
 import numpy as np
@@ -17,6 +17,7 @@ from bough.adaptive.solver import MotionSolver
 from bough.adaptive.stats import MotionStats, Recorder
 from bough.adaptive.stepper import MotionStepper
 from bough.arguments import explained
+from bough.dynamics.prescribed import Path
 from bough.errors import SettingError
 from bough.model import Model
 from bough.types import BoolArray, FloatArray
@@ -37,6 +38,10 @@ class Dynamics(Simulation):
     the model's joints: "damping", "springs", "friction", "limits", "closures". `closures` close loops, beside those of
     the model. With `max_turn` (rad) steps are cut into equal parts in which no joint turns by more, as fast as it is
     at the last choice.
+
+    `motion` prescribes joints by name, a floating base alike: functions of time that give a position, or (position,
+    velocity), in the layout of q and v, as in `simulate.rollout`. They are always active, and accelerate evenly in a
+    step; "rk4" refuses them.
     """
 
     _title = "dynamics"
@@ -53,9 +58,10 @@ class Dynamics(Simulation):
         most: int | None = None,
         max_turn: float | None = None,
         closures: Sequence[Closure] = (),
+        motion: Mapping[str, Path] | None = None,
     ) -> None:
         super().__init__(model, without)
-        self.solver: MotionSolver = MotionSolver(self.inputs, error, method, integrator, every, most)
+        self.solver: MotionSolver = MotionSolver(self.inputs, error, method, integrator, every, most, motion)
         self.stepper: MotionStepper = MotionStepper(self.solver, max_turn)
         self.solver.close(with_those_of(self.inputs.model, closures))
 
@@ -67,6 +73,16 @@ class Dynamics(Simulation):
     @velocity.setter
     def velocity(self, v: npt.ArrayLike) -> None:
         self.solver.motion.v[:] = vector(v, self.model.nv, "velocity")
+        self.stepper.restart()
+
+    @property
+    def motion(self) -> dict[str, Path]:
+        """Functions of time that joints follow; others may be assigned between steps, None or {} to set them free."""
+        return {} if self.solver.paths is None else dict(self.solver.paths.paths)
+
+    @motion.setter
+    def motion(self, paths: Mapping[str, Path] | None) -> None:
+        self.solver.prescribe(paths)
         self.stepper.restart()
 
     @exclusive

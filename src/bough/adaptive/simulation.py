@@ -305,6 +305,8 @@ class Simulation:
             that `Model.integrate` takes. With it, or with a load that returns a number, L-BFGS in the mass metric takes
             the place of Newton's method, and `steps` are evaluations, 1,000 by default.
         """
+        if self.solver.paths is not None:
+            raise SettingError("minimize moves all joints: assign motion = None first, no joint follows a motion then")
         ties = load.ties(None) if isinstance(load, Restraints) else None
         call = None if load is None or ties is not None else lambda: load(self)
         with progress_bar("settling", steps or STEPS, progress) as done:
@@ -452,6 +454,7 @@ class Simulation:
         other.solver.take_potentials()
         other.solver.motion.v[:] = self.solver.motion.v
         other.solver.set_step(self.solver.h)
+        other.solver.laws.led[:] = self.solver.laws.led
         other.accelerations()
         return other.solver.forecast()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from numbers import Integral
 from typing import Any
@@ -21,7 +21,8 @@ from bough.adaptive.measures import ErrorMeasure, body_acceleration, check_measu
 from bough.adaptive.stats import Cost
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.layout import make_clock
-from bough.errors import SettingError, unknown_option
+from bough.dynamics.prescribed import Path, PrescribedMotion
+from bough.errors import CheckpointError, SettingError, ShapeError, unknown_option
 from bough.joints import Mechanism
 from bough.types import BoolArray, FloatArray, IntArray
 
@@ -31,6 +32,7 @@ class Solver:
 
     integrator: str | None = None  # None where there are no velocities
     region: Any  # where active joints are, if there is a rule by which they are chosen
+    paths: PrescribedMotion | None = None  # of joints that follow functions of time
     _linkage: Callable[[], tuple[Mechanism, JointLaws]]
     _make_region: Callable[[], Any]
     _tree_is_current: Callable[[], bool]  # whether the tree is there, with the places of bodies as they are now
@@ -90,7 +92,12 @@ class Solver:
         if self.tree is None:
             i, springs = self.inputs, self.inputs.potentials.springs
             self.tree = TreeEngine(i.model, self.metric, self.mechanism, i.shared, self.clock, springs, self.assembly)
+            self._keep_prescribed_active(self.tree)
         return self.tree
+
+    def _keep_prescribed_active(self, tree: TreeEngine) -> None:
+        dofs = np.flatnonzero(self.laws.prescribed)
+        tree.keep_active(np.searchsorted(self.mechanism.dof, dofs, side="right") - 1)
 
     def poses(self, bodies: IntArray) -> FloatArray:
         """(k, 12) R and p of laid frames of primitives in the world: O(log n) each for a few on the tree, else O(n)."""
@@ -129,6 +136,7 @@ class MotionSolver(Solver):
         integrator: str,
         every: int | None,
         most: int | None,
+        motion: Mapping[str, Path] | None,
     ) -> None:
         if integrator not in INTEGRATORS:
             raise unknown_option(f"there is no integrator {integrator!r}", integrator, INTEGRATORS)
@@ -137,6 +145,7 @@ class MotionSolver(Solver):
         check_motion(measure)
         if most is not None and not (isinstance(most, Integral) and most >= 1):
             raise SettingError(f"most: at least 1 joint must be allowed to be active, got {most!r}")
+        self.paths = self._paths(inputs, motion)
         super().__init__(inputs, method, METHODS, measure, every)
         self._every, self._most = every, most
         self.selector.restart(on_tree=True, wait=0)
@@ -145,7 +154,34 @@ class MotionSolver(Solver):
         # dampers are laws here, and what potentials add is found at each step: the armature is that of rotors
         i = self.inputs
         m = i.model.mechanism._replace(gravity=i.mechanism.gravity)
-        return m, make_laws(i.model, m, i.potentials.given)
+        return m, make_laws(i.model, m, i.potentials.given, self.paths.dofs if self.paths else ())
+
+    # Prescribed motion
+
+    def _paths(self, inputs: Inputs, motion: Mapping[str, Path] | None) -> PrescribedMotion | None:
+        if motion is not None and not isinstance(motion, Mapping):
+            raise ShapeError(f"motion is a dictionary of joints and functions of time, got {motion!r}")
+        if motion and self.integrator == "rk4":
+            raise SettingError('prescribed motion is for the integrators "semi_implicit" and "momentum"')
+        return PrescribedMotion(inputs.model, motion) if motion else None
+
+    def prescribe(self, motion: Mapping[str, Path] | None) -> None:
+        """Let joints follow these functions of time from now on, and no others."""
+        self.paths = self._paths(self.inputs, motion)
+        self.mechanism, self.laws = self._linkage()
+        if self.tree is not None:
+            self._keep_prescribed_active(self.tree)
+        self.close(() if self.closures is None else self.closures.closures)
+
+    def lead(self, paths: PrescribedMotion, t: float, dt: float) -> tuple[FloatArray, FloatArray]:
+        """Let prescribed joints accelerate in a step of dt from t as their motion does; returns the velocities and the
+        configuration in which they end it. O(n)."""
+        v, goal = paths(t, dt, self.motion.q)
+        at, laws = self.mechanism.v_index, self.laws
+        laws.led[:] = laws.prescribed * (v[at] - self.motion.v[at]) / dt
+        if self.region.begun:
+            self.region.engine.laws.led[:] = laws.led[self.region.linkage.clusters.dofs]
+        return v, goal
 
     def _make_region(self) -> EvaluatedRegion:
         return EvaluatedRegion(self, self._every, self._most)
@@ -225,10 +261,14 @@ class MotionSolver(Solver):
     @property
     def options(self) -> dict[str, Any]:
         """Options of `Dynamics` with which another solver solves alike."""
-        return {"method": self.method, "integrator": self.integrator, "every": self._every, "most": self._most}
+        motion = None if self.paths is None else dict(self.paths.paths)
+        own = {"method": self.method, "integrator": self.integrator, "every": self._every, "most": self._most}
+        return own | {"motion": motion}
 
     def state(self) -> dict[str, Any]:
         """The state beyond inputs, for a checkpoint."""
+        if self.paths is not None:
+            raise CheckpointError("a prescribed motion is made of Python functions: no checkpoint holds them")
         changes = self.changes
         state: dict[str, Any] = {
             "measure": list(astuple(self.error)), "selector": self.selector.state(), "last": self.cost.method,

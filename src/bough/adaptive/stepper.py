@@ -109,6 +109,8 @@ class MotionStepper(Stepper):
         if solver.inputs.potentials.functions:
             solver.inputs.potentials.evaluate()
             most = 1
+        if solver.paths is not None:
+            most, (v, q) = 1, solver.lead(solver.paths, self.time, h)
         if is_exact or not region.ready(lead, keep=self.load is not None):
             engine, loads, n = solver.engine, solver.inputs.forces.loads(), most
             if not is_exact:
@@ -130,6 +132,9 @@ class MotionStepper(Stepper):
                 f"the motion diverges in step {self.steps + 1}, at t = {self.time:.6g} s, first at {name!r}: take "
                 f"steps smaller than {h:g} s, or another integrator; the state is that before the step"
             )
+        if solver.paths is not None:
+            at, dofs = solver.paths.coordinates, solver.paths.dofs
+            solver.motion.q[at], solver.motion.v[dofs] = q[at], v[dofs]
         return done
 
     def _check_loops(self) -> None:

@@ -24,13 +24,13 @@ from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import bind
 from bough.dynamics.laws import LAW_FORCES, check_effects, joint_laws
 from bough.dynamics.parameters import Parameters
+from bough.dynamics.prescribed import PrescribedMotion
 from bough.dynamics.stepping import Integrator
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 from bough.model import Model
 from bough.opspace import ConstrainedDynamics, Loops
 from bough.simulate.contact_step import AGAIN, CHANGE, CONTACT_STEP, DEPTH, EXCESS, LARGEST, ROW_STEP, SLIPS, SPENT
 from bough.simulate.contacts import Contacts, ContactSpace
-from bough.simulate.drives import PrescribedMotion
 from bough.simulate.integration import step_by_acceleration
 from bough.simulate.lift import LIFT
 from bough.simulate.step_kernels import SWEEPS, Setting, StepKernels, all_parameters

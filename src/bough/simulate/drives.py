@@ -1,4 +1,4 @@
-"""Inputs of a step: joint forces, external wrenches, targets of servos and prescribed motion."""
+"""Inputs of a step: joint forces, external wrenches and targets of servos."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.compile.run.libraries import asarray, full, on_host
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import NonFiniteError, ShapeError, short
+from bough.dynamics.prescribed import numbers
+from bough.errors import ShapeError
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model import Model
 from bough.types import FloatArray
 
 Target: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike] | npt.ArrayLike
 Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
-Path: TypeAlias = Callable[[float], Any]  # a position, or (position, velocity), at a time
 
 
 def servo_gains(model: Model, servo: Any, batch: int | None) -> list[FloatArray]:
@@ -102,24 +102,6 @@ class Drive:
         return numbers(f"{self.name} returned", found, self.shape, f" at t = {t:g} s", self.strict)
 
 
-def numbers(what: str, given: Any, shape: tuple[int, ...], when: str = "", strict: bool = False) -> FloatArray:
-    """A new array of this shape from a caller's numbers; finite ones if `strict`."""
-    try:
-        if np.iscomplexobj(given):
-            raise TypeError
-        found = np.asarray(given, float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{what} {short(repr(given))}{when}, expected an array of shape {shape}") from None
-    if given is None:
-        raise ShapeError(f"{what} None{when}, expected an array of shape {shape}")
-    if strict and not np.isfinite(found).all():
-        raise NonFiniteError(f"{what} a value that is not finite{when}: {short(repr(given))}")
-    try:
-        return np.array(np.broadcast_to(found, shape))
-    except ValueError:
-        raise ShapeError(f"{what} shape {found.shape}{when}, expected {shape}") from None
-
-
 def is_finite(x: FloatArray) -> bool:
     """Whether all numbers are finite: the sum of squares is quick, and infinite where one is not, or is very large."""
     flat = x.ravel()
@@ -140,39 +122,6 @@ class Servos:
     def __call__(self, t: float, q: FloatArray, v: FloatArray) -> list[FloatArray]:
         """At time t."""
         return [self.target(t, q, v), *self.gains]
-
-
-class PrescribedMotion:
-    """The input `lead` of a step: joints by name that follow functions of time."""
-
-    def __init__(self, model: Model, paths: Mapping[str, Path]) -> None:
-        self.model, self.paths = model, paths
-        for name, path in paths.items():
-            model.joint(name)  # an unknown one is refused by name
-            if not callable(path):
-                raise ShapeError(f"motion[{name!r}] is a function of time, got {type(path).__name__}")
-        self.coordinates = [k for name in paths for k in range(model.nq)[model.joint(name).q]]
-        self.dofs = [v for name in paths for v in range(model.nv)[model.joint(name).v]]
-
-    def __call__(self, t: float, dt: float, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Velocities (..., nv) at t + dt, and q with prescribed joints where they are then.
-
-        Where only positions are known, the velocity is the one that leads there in dt.
-        """
-        goal, velocity = q.copy(), {}
-        for name, path in self.paths.items():
-            joint, found = self.model.joint(name), path(t + dt)
-            who, when = f"motion[{name!r}] returned", f" at t = {t + dt:g} s"
-            if isinstance(found, tuple):
-                if len(found) not in (2, 3):
-                    raise ShapeError(f"{who} {len(found)} things{when}, expected a position, and maybe a velocity")
-                velocity[name] = numbers(who, found[1], (joint.v.stop - joint.v.start,), when, True)
-                found = found[0]
-            goal[..., joint.q] = numbers(who, found, (joint.q.stop - joint.q.start,), when, True)
-        lead = self.model.difference(q, goal) / dt
-        for name, rate in velocity.items():
-            lead[..., self.model.joint(name).v] = rate
-        return lead, goal
 
 
 class Wrenches:

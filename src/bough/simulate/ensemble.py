@@ -16,13 +16,14 @@ from bough.compile.settings import check_threads, on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import Effect, check_effects
 from bough.dynamics.parameters import Parameters, check_inputs
+from bough.dynamics.prescribed import numbers
 from bough.dynamics.stepping import Integrator, integrator_named
 from bough.errors import ModelError, OptionError, ShapeError, unknown_option
 from bough.model import Model
 from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, check_closed, has_rows
 from bough.simulate.contact_step import CHANGE, SLIPS
 from bough.simulate.contacts import Contacts, ContactSpace, HeightField, Plane
-from bough.simulate.drives import Wrenches, by_rows, joint_gains, numbers, servo_gains
+from bough.simulate.drives import Wrenches, by_rows, joint_gains, servo_gains
 from bough.simulate.integration import step_function
 from bough.simulate.step_kernels import SWEEPS
 from bough.types import FloatArray

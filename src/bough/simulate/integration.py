@@ -15,9 +15,9 @@ import numpy as np
 from bough.dynamics.engine import CPU, CompiledFunction, Device, bind
 from bough.dynamics.laws import joint_laws
 from bough.dynamics.parameters import Parameters
+from bough.dynamics.prescribed import numbers
 from bough.dynamics.stepping import INTEGRATORS, Integrator
 from bough.model import Model, mark_limbs
-from bough.simulate.drives import numbers
 from bough.types import FloatArray
 
 KEPT = 64  # functions that stay bound: tracing one takes longer than a hundred steps

@@ -17,6 +17,7 @@ from bough.compile.run.arrays import is_count, real_array
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import Effect, check_effects
+from bough.dynamics.prescribed import Path, PrescribedMotion
 from bough.dynamics.stepping import Integrator, integrator_named
 from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError, unknown_option
 from bough.model import Model
@@ -24,7 +25,7 @@ from bough.opspace import Loops
 from bough.record import progress_bar
 from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, check_closed, has_rows
 from bough.simulate.contacts import Contacts
-from bough.simulate.drives import Drive, Path, PrescribedMotion, Servos, Target, Wrenches, is_finite
+from bough.simulate.drives import Drive, Servos, Target, Wrenches, is_finite
 from bough.simulate.integration import step_by_acceleration, step_function
 from bough.simulate.recording import Recording
 from bough.types import FloatArray

@@ -82,6 +82,7 @@ class EvaluatedRegion(Region):
         self.h = 0.0  # step for which springs and dampers are implicit in the evaluation
         self._springs: Springs
         self.loads_chosen_for = np.zeros(0)  # loads and torques at the last choice, where there are stops
+        self.led_chosen_for = np.zeros(0)  # likewise prescribed accelerations
         self.urgent = False  # whether torques of locked joints have changed
         self._has_warned = False  # of an eps below the noise floor
         self.loop_forces = None if solver.closures is None else LoopForces(solver.closures.closing)
@@ -168,9 +169,9 @@ class EvaluatedRegion(Region):
             changes.clear_all()
             self.linkage.reload(loads)
         loose = False  # friction may not hold what is locked under loads far from those of the last choice
-        if solver.engine.has_stops and changed:
-            now, then = _all(loads, solver.laws.tau), self.loads_chosen_for
-            loose = len(now) != len(then) or float(np.abs(now - then).sum()) > JUMP * float(np.abs(then).sum())
+        if solver.engine.has_stops and (changed or solver.paths is not None):
+            loose = _differ(_all(loads, solver.laws.tau), self.loads_chosen_for)
+            loose = loose or _differ(solver.laws.led, self.led_chosen_for)
         if self.age >= (interval.every // 5 if self.urgent else interval.every) or (changed and not keep) or loose:
             self.age, self.urgent = 0, False
             if not self.choose():
@@ -318,7 +319,7 @@ class EvaluatedRegion(Region):
         full.accelerate(loads, INSTANT, self.h)
         whole = self.solver.motion.qdd.copy()
         if full.has_stops:
-            self.loads_chosen_for = _all(loads, e.tau)
+            self.loads_chosen_for, self.led_chosen_for = _all(loads, e.tau), e.led.copy()
             torque, weld = e.stop_torque.copy(), e.weld_armature.copy()
             full.publish_stops()
             others = (e.weld_armature != weld) | ((e.weld_armature == 0.0) & (e.stop_torque != torque))
@@ -456,3 +457,8 @@ class EvaluatedRegion(Region):
 def _all(loads: Loads, tau: FloatArray) -> FloatArray:
     """All loads and torques in a row."""
     return np.concatenate([loads.force.ravel(), loads.moment.ravel(), tau])
+
+
+def _differ(now: FloatArray, then: FloatArray) -> bool:
+    """Whether these differ by so much that a region is chosen before it is due."""
+    return len(now) != len(then) or float(np.abs(now - then).sum()) > JUMP * float(np.abs(then).sum())

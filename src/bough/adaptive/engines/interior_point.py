@@ -19,6 +19,7 @@ from bough.adaptive.engines.modes import (
     HIGH,
     LEADS,
     LOW,
+    PRESCRIBED,
     RUNS,
     STUCK,
     impose_modes,
@@ -26,6 +27,7 @@ from bough.adaptive.engines.modes import (
     rates_to_limits,
     respond,
     settle_modes,
+    unlock,
 )
 from bough.adaptive.engines.sweeps import JointLaws, JointState, LinkageArrays, SweepWork
 from bough.compile.kernel import loop_kernel
@@ -127,6 +129,8 @@ def _inner_step(x: LinkageArrays, h: float, tau: Scalar, wide: Scalar) -> tuple[
 def _take_modes(s: JointState, e: JointLaws, w: SweepWork, h: float) -> None:
     """The modes and torques to which the interior point has come."""
     for k in range(len(w.mode)):
+        if w.mode[k] == PRESCRIBED:
+            continue
         bounds, locked = rates_to_limits(s, e, k, h), STUCK if e.friction[k] > 0.0 else RUNS
         w.mode[k], w.mode_rate[k], w.stop_torque[k] = locked, 0.0, 0.5 * (w.inner[k, A] - w.inner[k, C])
         for j in range(2):
@@ -174,13 +178,15 @@ def _hold_modes(x: LinkageArrays, h: float) -> Scalar:
     """s.response with the modes that were found; how far the rates are from those that w.inner has, at most."""
     m, s, w = x.still, x.s, x.w
     tries, wrong, far = 0, 1, 0.0
-    w.lock[:] = 0
+    unlock(w)
     while tries < LEADS and wrong > 0:
         impose_modes(x.e, w, h)
         respond(m, s, w, x.lp)
         wrong, tries = lead_back(m, s, w, h), tries + 1
     for k in range(len(m.axis)):
         far = max(far, abs(w.rate[k] + h * s.response[m.v_index[k]] - w.inner[k, CHANGE]))
+        if w.mode[k] == PRESCRIBED:
+            w.stop_torque[k] = w.hold[k]
     return far
 
 
@@ -188,7 +194,7 @@ def _hold_modes(x: LinkageArrays, h: float) -> Scalar:
 def solve_modes(x: LinkageArrays, h: float) -> None:
     """The modes of all degrees of freedom by an interior point, and s.response with these."""
     m, s, e, w = x.still, x.s, x.e, x.w
-    w.lock[:] = 0
+    unlock(w)
     size = _begin_inside(m, s, e, w, h)
     _keep_guess(m, s, w, False)
     first, share, steps = size * size / h, 1.0, 0

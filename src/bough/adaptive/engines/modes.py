@@ -120,7 +120,8 @@ def loop_forces(lp: LoopRows, out: Rows) -> None:
             put6(out, k, add6(get6(out, k), scale6(lp.lam[r], get6(lp.wrench, 2 * r + side))))
 
 
-RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH = range(6)  # modes of a degree of freedom; locked ones from STUCK on
+# modes of a degree of freedom; locked ones from STUCK on
+RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH, PRESCRIBED = range(7)
 STIFF, HEAVY, GROWTH = 1e7, 1e9, 100.0  # inertia of a locked degree of freedom beside forces of loops, by its own
 HELD = 1e-8  # of the rate to be stopped, that a locked degree of freedom may keep
 AT_ONCE, SINGLY = range(2)  # how guesses are corrected
@@ -141,11 +142,13 @@ def begin_stops(w: SweepWork) -> None:
 @loop_kernel
 def guess_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float) -> None:
     """Joints at a limit that stopped them before are stopped again; those with friction stick where it can stop them by
-    itself, or else slip."""
+    itself, or else slip. A prescribed motion is no guess; w.rate is the rate after a step with s.qdd."""
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
             w.mode[k] = RUNS
             w.weight[k] = along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + m.armature[k]
+            if e.prescribed[k] == 1:
+                w.mode[k], w.mode_rate[k] = PRESCRIBED, w.rate[k] + h * (e.led[k] - s.qdd[m.v_index[k]])
             if e.friction[k] > 0.0:
                 w.mode[k], w.mode_rate[k] = STUCK, 0.0
                 t = w.stop_torque[k] - w.rate[k] * w.weight[k] / h
@@ -157,6 +160,13 @@ def guess_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: floa
                     w.mode[k], w.mode_rate[k] = LOW, min((e.lower[k] - x) / h, 0.0)
                 elif w.stop_torque[k] < 0.0 and x >= e.upper[k] - NEAR:
                     w.mode[k], w.mode_rate[k] = HIGH, max((e.upper[k] - x) / h, 0.0)
+
+
+@loop_kernel
+def unlock(w: SweepWork) -> None:
+    """Unlock all joints but those whose motion is prescribed."""
+    for k in range(len(w.mode)):
+        w.lock[k] *= w.mode[k] == PRESCRIBED
 
 
 @loop_kernel
@@ -183,7 +193,9 @@ def _stop_torque(mode: int, friction: Scalar, t: Scalar) -> Scalar:
         return min(max(t, -friction), friction)
     if mode == LOW:
         return max(t, 0.0)
-    return min(t, 0.0) if mode == HIGH else 0.0
+    if mode == HIGH:
+        return min(t, 0.0)
+    return t if mode == PRESCRIBED else 0.0
 
 
 @loop_kernel

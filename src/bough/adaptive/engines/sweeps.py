@@ -8,6 +8,7 @@ they are, and the tree with fewer joints finds the velocities nearest to those b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -422,9 +423,11 @@ class JointLaws(NamedTuple):
     lower: Rows  # (n,) limits of the coordinate, infinite where there is none
     upper: Rows  # (n,)
     place: Rows  # (n,) where that coordinate is in q, -1 = nowhere
+    prescribed: Rows  # (n,) 1 where the motion is prescribed: no friction, no limits
+    led: Rows  # (n,) the acceleration that it prescribes
     stop_torque: Rows  # (n,) of friction and stops lately; bound evaluations take it for a load
     weld_armature: Rows  # (n,) armature by which bound evaluations lock joints that stick with friction to spare
-    stops: Rows  # (1,) whether there is friction or a limit at all
+    stops: Rows  # (1,) whether there is friction, a limit or a prescribed motion at all
 
 
 class SweepWork(NamedTuple):
@@ -506,19 +509,22 @@ def make_work(
     return SweepWork(force=np.zeros((bodies, 6)) if force is None else force, **arrays)
 
 
-def make_laws(model: Model, m: Mechanism, tau: FloatArray) -> JointLaws:
-    """The joints of a model, in the order of its mechanism."""
+def make_laws(model: Model, m: Mechanism, tau: FloatArray, prescribed: Sequence[int] = ()) -> JointLaws:
+    """The joints of a model, in the order of its mechanism; entries of v in `prescribed` follow a motion."""
     v = m.v_index
+    led = np.isin(v, prescribed)
     lower, upper, place = _limits(model, m)
-    given = (model.damping[v], np.array(m.armature), model.friction[v], lower, upper, place)
-    stops = np.zeros(len(v)), np.zeros(len(v))
-    return with_stops(JointLaws._make([tau, *map(np.ascontiguousarray, given), *stops, np.zeros(1, np.int8)]))
+    friction = np.where(led, 0.0, model.friction[v])
+    lower, upper, place = np.where(led, -np.inf, lower), np.where(led, np.inf, upper), np.where(led, -1, place)
+    given = (model.damping[v], np.array(m.armature), friction, lower, upper, place, led.astype(np.int8))
+    zeros = (np.zeros(len(v)) for _ in range(3))
+    return with_stops(JointLaws._make([tau, *map(np.ascontiguousarray, given), *zeros, np.zeros(1, np.int8)]))
 
 
-def with_stops(effort: JointLaws) -> JointLaws:
-    """The same, with notice of whether friction or limits may stop a joint."""
-    any_ = effort.friction.any() or np.isfinite(effort.lower).any() or np.isfinite(effort.upper).any()
-    return effort._replace(stops=np.array([int(any_)], np.int8))
+def with_stops(e: JointLaws) -> JointLaws:
+    """The same, with notice of whether friction, limits or a prescribed motion may lock a joint."""
+    any_ = (e.friction > 0.0) | np.isfinite(e.lower) | np.isfinite(e.upper) | (e.prescribed == 1)
+    return e._replace(stops=np.array([int(any_.any())], np.int8))
 
 
 def _limits(model: Model, m: Mechanism) -> tuple[FloatArray, FloatArray, IntArray]:

@@ -40,7 +40,7 @@ class Queue(NamedTuple):
     count: Rows  # (7,)
     value: Rows  # (8,)
     tier: Rows  # (nodes,) what the next update must do: MOVED, LOADED, both or nothing
-    forced: Rows  # (nodes,) 1 where a floating base lies below: activated always
+    forced: Rows  # (nodes,) 1 where a floating base or a prescribed joint lies below: activated always
     stack: Rows  # (depth + 3,)
     pose: Rows  # (depth + 3, 12)
 

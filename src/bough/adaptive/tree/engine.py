@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.potentials import Springs
@@ -252,7 +251,8 @@ class TreeEngine:
         self.state = make_state(model, self.plan, self.link, weights, shared, bool(clock.catches_up[0]))
         self.shared, self.clock = shared, clock
         nodes = len(self.plan.left)
-        self.queue: Queue = make_queue(nodes, int(self.plan.depth[0]), self._forced())
+        self.queue: Queue = make_queue(nodes, int(self.plan.depth[0]), np.zeros(nodes, np.int8))
+        self.keep_active(np.zeros(0, np.int64))
         self._no_poses = np.zeros((0, 12))
         self._limits, self._number = np.zeros(3), np.zeros(2, np.int64)
         self._march: tuple[Any, ...] = ()  # steps, prepared, and what they were made of
@@ -279,15 +279,15 @@ class TreeEngine:
         tree = self.mechanism, self.plan, self.state, self.queue
         return float(compiled(command)(*tree, loads or self.no_forces, self.clock, order, self.springs))
 
-    def _forced(self) -> npt.NDArray[np.int8]:
-        """Nodes above a floating base."""
-        forced = np.zeros(len(self.plan.left), np.int8)
-        for body in np.flatnonzero(is_floating_base(self.model.mechanism, self.link)):
+    def keep_active(self, primitives: IntArray) -> None:
+        """Let the joints of these primitives and of floating bases be active always: all nodes above them."""
+        forced, floating = self.queue.forced, is_floating_base(self.model.mechanism, self.link)
+        forced[:] = 0
+        for body in (*np.flatnonzero(floating), *self.link.host[primitives]):
             n = int(self.plan.node_of[body])
             while n >= 0 and not forced[n]:
                 forced[n] = 1
                 n = int(self.plan.up[n])
-        return forced
 
     @property
     def nbytes(self) -> int:
