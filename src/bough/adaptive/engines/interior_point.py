@@ -14,9 +14,7 @@ go to zero with tau. What a joint adds to the equations of motion is a torque an
 from __future__ import annotations
 
 from bough.adaptive.engines.modes import (
-    BACKWARD,
     FORWARD,
-    HIGH,
     LEADS,
     LOW,
     PRESCRIBED,
@@ -24,6 +22,7 @@ from bough.adaptive.engines.modes import (
     STUCK,
     impose_modes,
     lead_back,
+    next_mode,
     rates_to_limits,
     respond,
     settle_modes,
@@ -146,18 +145,14 @@ def _take_modes(s: JointState, e: JointLaws, w: SweepWork, h: float) -> None:
 @loop_kernel
 def is_contradicted(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: float) -> bool:
     """Whether some mode of the last guess breaks its law by more than rounding."""
-    size, found = 0.0, False
+    size, wrong = 0.0, 0
     for k in range(len(w.mode)):
         size = max(size, abs(w.rate[k]))
     for k in range(len(w.mode)):
         v, t = w.rate[k] + h * s.response[m.v_index[k]], w.hold[k]
-        (least, most), mode, none = rates_to_limits(s, e, k, h), w.mode[k], FAULT * size
-        found = found or (mode == STUCK and abs(t) > (1.0 + FAULT) * e.friction[k])
-        found = found or (mode == FORWARD and v < -none) or (mode == BACKWARD and v > none)
-        found = found or (mode < STUCK and e.place[k] >= 0 and (v < least - none or v > most + none))
-        pull = max(FAULT * abs(w.previous[k]), FAULT * size * w.weight[k] / h)
-        found = found or (mode == LOW and t < -pull) or (mode == HIGH and t > pull)
-    return found
+        to, _ = next_mode(s, e, w, h, k, v, t, FAULT, FAULT * size)
+        wrong += int(to != w.mode[k])
+    return wrong > 0
 
 
 @loop_kernel

@@ -202,11 +202,6 @@ def _turn_to_z(z: Vector) -> Vector:
     return (k * z[1], -k * z[0], 0.0)
 
 
-@kernel
-def _transposed(R: Rotation) -> Rotation:
-    return (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8])
-
-
 @loop_kernel
 def place_loops(m: Mechanism, X: Rows, lp: LoopRows) -> None:
     """Closing frames where their ways meet, unit forces on the bodies, and gaps."""
@@ -255,7 +250,7 @@ def loop_gaps(lp: LoopRows) -> None:
             # Rb' Ra: the turn from a to b, in b, is that of its inverse
             v = _turn_to_z(z)
             if about == 2:
-                v = _rotation_vector(_transposed((x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])))
+                v = _rotation_vector((*x, *y, *z))
             lp.gap[r] = v[k]
 
 

@@ -98,19 +98,6 @@ def bend(x: LinkageArrays) -> None:
 
 
 @loop_kernel
-def hold_loops(x: LinkageArrays) -> None:
-    """s.qdd: accelerations w.a of all bodies, after `bend`, with the loops closed."""
-    m, s, g = x.m, x.s, x.m.gravity
-    add_rates(x.lp, x.w, join(ZERO3, (-g[0], -g[1], -g[2])), 1.0)
-    x.lp.rate[0] = 0.0
-    for k in range(len(m.axis)):
-        x.w.tau[k] = 0.0
-    respond(x.still, s, x.w, x.lp)
-    for k in range(len(m.axis)):
-        s.qdd[m.v_index[k]] += s.response[m.v_index[k]]
-
-
-@loop_kernel
 def loop_forces(lp: LoopRows, out: Rows) -> None:
     """out (2 c, 6): forces on both bodies of each loop, in the frames of these bodies."""
     out[:, :] = 0.0
@@ -155,11 +142,11 @@ def guess_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: floa
                 if abs(t) > e.friction[k]:
                     w.mode[k] = BACKWARD if t > 0.0 else FORWARD
             if e.place[k] >= 0:
-                x = s.q[e.place[k]]
+                x, (least, most) = s.q[e.place[k]], rates_to_limits(s, e, k, h)
                 if w.stop_torque[k] > 0.0 and x <= e.lower[k] + NEAR:
-                    w.mode[k], w.mode_rate[k] = LOW, min((e.lower[k] - x) / h, 0.0)
+                    w.mode[k], w.mode_rate[k] = LOW, least
                 elif w.stop_torque[k] < 0.0 and x >= e.upper[k] - NEAR:
-                    w.mode[k], w.mode_rate[k] = HIGH, max((e.upper[k] - x) / h, 0.0)
+                    w.mode[k], w.mode_rate[k] = HIGH, most
 
 
 @loop_kernel
@@ -230,7 +217,7 @@ def correct_modes(m: Mechanism, s: JointState, e: JointLaws, w: SweepWork, h: fl
     for k in range(len(m.axis)):
         v, t = w.rate[k] + h * s.response[m.v_index[k]], w.hold[k]
         w.stop_torque[k] = _stop_torque(w.mode[k], e.friction[k], t)
-        to, rate = _next_mode(s, e, w, h, k, v, t, slack)
+        to, rate = next_mode(s, e, w, h, k, v, t, slack, 0.0)
         if to == w.mode[k]:
             continue
         lets_go = w.mode[k] >= STUCK and to <= STUCK
@@ -266,20 +253,23 @@ def rates_to_limits(s: JointState, e: JointLaws, k: int, h: float) -> tuple[Scal
 
 
 @loop_kernel
-def _next_mode(
-    s: JointState, e: JointLaws, w: SweepWork, h: float, k: int, v: Scalar, t: Scalar, slack: Scalar
+def next_mode(
+    s: JointState, e: JointLaws, w: SweepWork, h: float, k: int, v: Scalar, t: Scalar, slack: Scalar, speed: Scalar
 ) -> tuple[int, Scalar]:
-    """The mode that degree of freedom k should have, and its rate, if it moves at rate v and t would lock it."""
-    mode = w.mode[k]
+    """The mode that degree of freedom k should have, and its rate, if it moves at rate v and t would lock it.
+
+    A torque may miss its law by the share `slack`, a rate by `speed`.
+    """
+    mode, pull = w.mode[k], max(slack * abs(w.previous[k]), speed * w.weight[k] / h)
     if mode < STUCK and e.place[k] >= 0:
         least, most = rates_to_limits(s, e, k, h)
-        if v < least:
+        if v < least - speed:
             return LOW, least
-        if v > most:
+        if v > most + speed:
             return HIGH, most
-    elif (mode == LOW and t < -slack * abs(w.previous[k])) or (mode == HIGH and t > slack * abs(w.previous[k])):
+    elif (mode == LOW and t < -pull) or (mode == HIGH and t > pull):
         return (STUCK if e.friction[k] > 0.0 else RUNS), 0.0  # a limit does not pull
-    if (mode == FORWARD and v < 0.0) or (mode == BACKWARD and v > 0.0):
+    if (mode == FORWARD and v < -speed) or (mode == BACKWARD and v > speed):
         return STUCK, 0.0
     if mode == STUCK and abs(t) > (1.0 + slack) * e.friction[k]:
         return (BACKWARD if t > 0.0 else FORWARD), 0.0

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bough.adaptive.engines.modes import bend, hold_loops
 from bough.adaptive.engines.stops import accelerations_now, apply_impulses
 from bough.adaptive.engines.sweeps import (
     JointState,
@@ -48,13 +47,7 @@ def rk4_part(x: LinkageArrays, h: float, stage: int) -> None:
         for k in range(len(m.axis)):
             s.v0[m.v_index[k]] = s.v[m.v_index[k]]
         go_runge_kutta(m, 0, h, stages)
-    if len(x.lp) > 0:  # noqa: SIM102  (decided while compiling)
-        if len(x.lp.loop) > 0:
-            bend(x)
-    solve(m, s, x.e, x.p, x.loads, x.w, 0.0)
-    if len(x.lp) > 0:  # noqa: SIM102  (decided while compiling)
-        if len(x.lp.loop) > 0:
-            hold_loops(x)
+    accelerations_now(x, 0.0, 0.0)
     go_runge_kutta(m, stage + 1, h, stages)
 
 

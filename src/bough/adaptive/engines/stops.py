@@ -33,11 +33,11 @@ EASY = 0.5  # share of friction up to which a joint counts as welded
 def find_modes(x: LinkageArrays, h: float) -> None:
     """s.response: accelerations by which rates w.rate, after a step of h, obey loops, friction and limits.
 
-    lp.given is what opens loops without.
+    lp.given is what opens loops without. In a step of 0 only loops act.
     """
     still, s, e, w, lp = x.still, x.s, x.e, x.w, x.lp
     begin_stops(w)
-    if e.stops[0] == 0:
+    if e.stops[0] == 0 or h == 0.0:
         respond(still, s, w, lp)
         return
     guess_modes(still, s, e, w, h)
@@ -71,15 +71,17 @@ def apply_impulses(x: LinkageArrays, h: float, share: float) -> None:
 
 @loop_kernel
 def accelerations_now(x: LinkageArrays, lead: float, h: float) -> None:
-    """s.qdd here and now, with loops, and with friction and limits as they act in a step of h; springs and dampers are
-    implicit in one of `lead`."""
+    """s.qdd here and now, with loops, and with friction and limits as they act in a step of h, if any; springs and
+    dampers are implicit in one of `lead`."""
     m, s, w, lp, g = x.m, x.s, x.w, x.lp, x.m.gravity
-    if len(lp) == 0:
-        solve(m, s, x.e, x.p, x.loads, w, lead)
-        return
-    if len(lp.loop) > 0:
-        bend(x)
+    if len(lp) > 0:  # noqa: SIM102  (decided while compiling)
+        if len(lp.loop) > 0:
+            bend(x)
     solve(m, s, x.e, x.p, x.loads, w, lead)
+    if len(lp) == 0:
+        return
+    if h == 0.0 and len(lp.loop) == 0:
+        return
     lp.rate[0] = 0.0
     add_rates(lp, w, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]), 1.0)
     for k in range(len(m.axis)):
