@@ -111,7 +111,8 @@ class MotionStepper(Stepper):
             most = 1
         if solver.paths is not None:
             most, (v, q) = 1, solver.lead(solver.paths, self.time, h)
-        if is_exact or not region.ready(lead, keep=self.load is not None):
+        left = 0 if is_exact else region.ready(lead, keep=self.load is not None)
+        if not left:
             engine, loads, n = solver.engine, solver.inputs.forces.loads(), most
             if not is_exact:
                 n = max(1, min(most, solver.selector.wait))
@@ -122,9 +123,9 @@ class MotionStepper(Stepper):
             done = n - self._march(engine, loads, h, n)
             solver.selector.wait -= done
         else:
-            engine, n = region.engine, min(most, region.left)
-            solver.cost = ADAPTIVE
-            done = n - (self._march(engine, region.linkage.loads, h, n) if region.linkage.joints else 0)
+            linkage, n = region.linkage, min(most, left)
+            engine, solver.cost = linkage.engine, ADAPTIVE
+            done = n - (self._march(engine, linkage.loads, h, n) if linkage.joints else 0)
             region.age += done
         if n > done == 0:
             name = solver.inputs.model.dof_names[engine.diverged]

@@ -40,11 +40,6 @@ class Region:
         own = solver.mechanism, solver.laws, solver.motion, closing
         return ContractedLinkage(solver.assemble(), *own, integrator=solver.integrator)
 
-    @property
-    def left(self) -> int:
-        """Steps until it is chosen anew."""
-        return self.interval.every - self.age
-
     def state(self) -> dict[str, Any]:
         """The state for a checkpoint."""
         return {"age": self.age, "share": self.share, "lost": self.lost, "interval": asdict(self.interval)}
@@ -93,7 +88,7 @@ class BoundedRegion(Region):
     @property
     def left(self) -> int:
         """Steps until it is chosen anew."""
-        return super().left if self.linkage.joints else 1
+        return self.interval.every - self.age if self.linkage.joints else 1
 
     def ready(self, budget: int = NO_LIMIT, keep: bool = False) -> bool:
         """Choose the region where that is due; False if it would have more than `budget` clusters, or does not pay.

@@ -84,6 +84,7 @@ class EvaluatedRegion(Region):
         self.loads_chosen_for = np.zeros(0)  # loads and torques at the last choice, where there are stops
         self.led_chosen_for = np.zeros(0)  # likewise prescribed accelerations
         self.urgent = False  # whether torques of locked joints have changed
+        self._loads: Loads | None = None  # that the tree takes
         self._has_warned = False  # of an eps below the noise floor
         self.loop_forces = None if solver.closures is None else LoopForces(solver.closures.closing)
 
@@ -127,8 +128,9 @@ class EvaluatedRegion(Region):
 
     # When it is chosen
 
-    def ready(self, h: float, keep: bool) -> bool:
-        """Have a region for the next steps, in which springs are implicit with h; False where full ones are cheaper.
+    def ready(self, h: float, keep: bool) -> int:
+        """Have a region for the next steps, in which springs are implicit with h; returns how many it serves, 0 where
+        full ones are cheaper.
 
         Forces that have changed are a reason to choose anew, unless the region is to be kept.
         """
@@ -138,29 +140,26 @@ class EvaluatedRegion(Region):
         if solver.method == "auto" and not self.begun:
             moving = int(np.count_nonzero(solver.motion.v))
             if not selector.may_try(moving, self._spacing):
-                return False
+                return 0
         loads = solver.inputs.forces.loads()
-        try:
-            self.tree.refuse_massless(loads)
-        except ModelError:  # no tree for this linkage or these forces: full steps are all there is
-            if solver.method != "auto":
-                raise
-            selector.wait = NO_LIMIT
-            return False
+        if loads is not self._loads:
+            try:
+                self.tree.refuse_massless(loads)
+            except ModelError:  # no tree for this linkage or these forces: full steps are all there is
+                if solver.method != "auto":
+                    raise
+                selector.wait = NO_LIMIT
+                return 0
+            self._loads = loads
         changed = bool(changes.any_force or changes.torques or changes.everything)
         if not self.begun or (h != self.h and self._is_implicit):
-            full = solver.engine  # what loops, friction and stops do now, for all evaluations to come
-            if self.loop_forces is not None or full.has_stops:
-                full.accelerate(loads, INSTANT, h)
-            if full.has_stops:
-                full.publish_stops()
-            if self.loop_forces is not None:
-                self.loop_forces.update(full, None, loads)
-                self.loop_forces.record()
+            self.h = h
+            if self.loop_forces is not None or solver.engine.has_stops:  # for all evaluations to come
+                self._solve_whole(loads)
             with self.with_loops(loads):
                 self.begin(loads, h)
             changes.clear_all()
-            self.begun, self.h, self.age, changed = True, h, interval.every, False
+            self.begun, self.age, changed = True, interval.every, False
         elif changed:
             plan = self.tree.plan
             locked = self.evaluation.active[plan.node_of[plan.host[changes.torques]]] == 0
@@ -176,10 +175,10 @@ class EvaluatedRegion(Region):
             self.age, self.urgent = 0, False
             if not self.choose():
                 selector.leave(BUILD_COST + EVALUATION_COST)
-                return False
+                return 0
             selector.on_tree, selector.patience = True, 1  # active joints pay
             interval.adapt(int(self.choice.count[FRESH]), int(self.choice.count[OPEN]))
-        return True
+        return interval.every - self.age
 
     @property
     def _spacing(self) -> int:
@@ -323,8 +322,9 @@ class EvaluatedRegion(Region):
             torque, weld = e.stop_torque.copy(), e.weld_armature.copy()
             full.publish_stops()
             others = (e.weld_armature != weld) | ((e.weld_armature == 0.0) & (e.stop_torque != torque))
-            part, at = self.engine.laws, self.linkage.clusters.dofs
-            part.stop_torque[:], part.weld_armature[:] = e.stop_torque[at], e.weld_armature[at]
+            if self.begun:
+                part, at = self.engine.laws, self.linkage.clusters.dofs
+                part.stop_torque[:], part.weld_armature[:] = e.stop_torque[at], e.weld_armature[at]
             joints = np.unique(np.searchsorted(self.solver.mechanism.dof, np.flatnonzero(others), "right") - 1)
             self.note(False, [], joints.tolist())
         if self.loop_forces is not None:

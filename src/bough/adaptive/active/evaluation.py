@@ -66,12 +66,15 @@ from bough.spatial import (
     force_in,
     get6,
     join,
+    matmul3,
     motion_out,
     rigid_solve,
     rigid_times,
     rotate_back,
     scale6,
+    sub3,
     sub6,
+    transpose3,
 )
 from bough.types import Force, IntArray, Motion, RigidInertia, Rows, Scalar, Symmetric, Vector
 
@@ -181,11 +184,7 @@ def _drift(m: Mechanism, plan: Layout, st: State, s: JointState, b: int, w: Vect
             acc = compose(acc, pose)
         else:
             R, p = placement(plan, st, b)
-            d = (p[0] - acc[1][0], p[1] - acc[1][1], p[2] - acc[1][2])
-            x = rotate_back(acc[0], (R[0], R[3], R[6]))
-            y = rotate_back(acc[0], (R[1], R[4], R[7]))
-            z = rotate_back(acc[0], (R[2], R[5], R[8]))
-            pose = (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]), rotate_back(acc[0], d)
+            pose = matmul3(transpose3(acc[0]), R), rotate_back(acc[0], sub3(p, acc[1]))
         v = ZERO6
         for k in range(m.dof[i], m.dof[i + 1]):
             v = add6(v, freedom(m, k, s.v[m.v_index[k]]))

@@ -47,12 +47,8 @@ class ContractedLinkage:
         self.clusters: Clusters
         self.loads: Loads
         self._from: Loads | None = None  # the loads that were contracted
+        self.joints = 0  # active ones
         self.which: IntArray = np.zeros(0, np.int64)  # loops that are open on it; those within one cluster stay closed
-
-    @property
-    def joints(self) -> int:
-        """The number of active joints."""
-        return len(self.clusters.body)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -77,7 +73,7 @@ class ContractedLinkage:
             return
         self.clusters, small = make_clusters(m, plan, nodes, loads, (self.cluster, self._opened))
         compiled(contract)(m, plan, tree.state, small, self.clusters)
-        dofs = self.clusters.dofs
+        self.joints, dofs = len(body), self.clusters.dofs
         laws = laws_of(self.laws, dofs)
         loops: LoopRows | None = None
         if self.closing is not None:

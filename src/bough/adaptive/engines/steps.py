@@ -27,11 +27,11 @@ from bough.adaptive.engines.sweeps import (
     world_poses,
 )
 from bough.adaptive.tree.layout import get_pose
-from bough.compile.kernel import kernel, loop_kernel
+from bough.compile.kernel import loop_kernel
 from bough.dynamics.stepping import Stages, go_runge_kutta
 from bough.joints import Mechanism
-from bough.spatial import add3, add6, cross, get6, get10, join, put6, rigid_times, rotate, rotate_back
-from bough.types import Force, Rotation, Rows, Scalar, Vector
+from bough.spatial import add6, force_in, force_out, get6, get10, join, put6, rigid_times, rotate_back, scale6
+from bough.types import Rows, Scalar
 
 # Rates beyond this (m/s or rad/s) are no motion of a linkage
 FASTEST = 1e8
@@ -84,21 +84,6 @@ def euler(x: LinkageArrays, h: float) -> int:
     return -1
 
 
-@kernel
-def _out_of(R: Rotation, p: Vector, f: Force) -> Force:
-    """A force or momentum of a body at (R, p), about the world's origin in its axes."""
-    n, l = rotate(R, (f[0], f[1], f[2])), rotate(R, (f[3], f[4], f[5]))
-    return join(add3(n, cross(p, l)), l)
-
-
-@kernel
-def _into(R: Rotation, p: Vector, f: Force) -> Force:
-    """The way back."""
-    l = (f[3], f[4], f[5])
-    n = cross(l, p)
-    return join(rotate_back(R, (f[0] + n[0], f[1] + n[1], f[2] + n[2])), rotate_back(R, l))
-
-
 @loop_kernel
 def momentum_step(x: LinkageArrays, h: float) -> int:
     """One step that carries momenta; m has the armature of implicit springs and dampers. Returns as `end_step`.
@@ -116,8 +101,7 @@ def momentum_step(x: LinkageArrays, h: float) -> int:
         R, p = get_pose(w.P, i)
         pull = rotate_back(R, (h * g[0], h * g[1], h * g[2]))
         weight = rigid_times(I, join((0.0, 0.0, 0.0), pull))
-        gained = (h * f[0], h * f[1], h * f[2], h * f[3], h * f[4], h * f[5])
-        put6(w.momentum, i, _out_of(R, p, add6(rigid_times(I, v), add6(weight, gained))))
+        put6(w.momentum, i, force_in(R, p, add6(rigid_times(I, v), add6(weight, scale6(h, f)))))
     move_joints(m, s.q, s.v, h, s.q)
     world_poses(m, s.q, w.X, w.P)
     for k in range(len(m.axis)):
@@ -129,7 +113,7 @@ def momentum_step(x: LinkageArrays, h: float) -> int:
         w.u[k] = h * w.u[k] + e.rotor[k] * s.v0[m.v_index[k]]
     for i in range(len(m.parent)):
         R, p = get_pose(w.P, i)
-        put6(w.momentum, i, _into(R, p, get6(w.momentum, i)))
+        put6(w.momentum, i, force_out(R, p, get6(w.momentum, i)))
     from_momenta(x.still, s, w)
     for k in range(len(m.axis)):
         j = m.v_index[k]
