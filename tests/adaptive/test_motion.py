@@ -121,6 +121,19 @@ def test_locked_joints_keep_the_bound(integrator):
     assert fewest < 60
 
 
+def test_an_even_motion_is_no_reason_to_select_joints():
+    chain = bough.zoo.chain(60)
+    motion = {chain.joint_names[40]: lambda t: 0.3 * t}
+    sim = Dynamics(chain, adaptive.rms_acceleration(0.5), "adaptive", motion=motion, every=10)
+    sim.gravity = (0.0, 0.0, 0.0)
+    sim.run(4, DT)
+    ages = []
+    for _ in range(20):
+        sim.step(DT)
+        ages.append(sim.solver.region.age)
+    assert ages.count(1) <= 2
+
+
 def test_adaptive_motion_converges_to_full():
     chain = bough.zoo.chain(40)
     motion = {chain.joint_names[0]: swing(0.4, 4.0), chain.joint_names[30]: swing(0.2, 9.0, 0.5)}

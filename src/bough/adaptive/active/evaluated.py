@@ -59,6 +59,7 @@ ROUNDING = 64.0 * 2.0**-52  # of a difference, by the size of its parts
 LEAST_SHARE = 1e-6  # of eps, to which a rule is tightened until the error is met
 RECHOICES = 4  # after joints that moved were locked: the state is another, and so is what locking changes there
 JUMP = 0.1  # share by which loads change before friction is checked before its time
+EVEN = 1e-9  # of prescribed velocities, by which these change in a step of an even motion
 INSTANT = 1e-6  # s, in which friction and limits stop what they would stop now
 
 
@@ -170,7 +171,9 @@ class EvaluatedRegion(Region):
         loose = False  # friction may not hold what is locked under loads far from those of the last choice
         if solver.engine.has_stops and (changed or solver.paths is not None):
             loose = _differ(_all(loads, solver.laws.tau), self.loads_chosen_for)
-            loose = loose or _differ(solver.laws.led, self.led_chosen_for)
+            if solver.paths is not None and not loose:
+                rates = solver.motion.v[solver.paths.dofs]
+                loose = _differ(solver.laws.led, self.led_chosen_for, EVEN * float(np.abs(rates).sum()) / h)
         if self.age >= (interval.every // 5 if self.urgent else interval.every) or (changed and not keep) or loose:
             self.age, self.urgent = 0, False
             if not self.choose():
@@ -459,6 +462,6 @@ def _all(loads: Loads, tau: FloatArray) -> FloatArray:
     return np.concatenate([loads.force.ravel(), loads.moment.ravel(), tau])
 
 
-def _differ(now: FloatArray, then: FloatArray) -> bool:
-    """Whether these differ by so much that a region is chosen before it is due."""
-    return len(now) != len(then) or float(np.abs(now - then).sum()) > JUMP * float(np.abs(then).sum())
+def _differ(now: FloatArray, then: FloatArray, least: float = 0.0) -> bool:
+    """Whether these differ by so much, and more than `least`, that a region is chosen before it is due."""
+    return len(now) != len(then) or float(np.abs(now - then).sum()) > JUMP * float(np.abs(then).sum()) + least
