@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bough.compile.executions import bind_arrays
-from bough.control.batch import CONSTANT, EQUATIONS, LIMITS, Row, Tuning, laid_out
-from bough.control.interior_point import CONTINUED, GAP, INTERIOR_POINT, OPTIMALITY, VIOLATION
+from bough.control.interior_point import CONTINUED, GAP, INTERIOR_POINT, OPTIMALITY, VIOLATION, Tuning
+from bough.control.rows import CONSTANT, EQUATIONS, LIMITS, Row, laid_out
 from sizes import size
 
 daqp = pytest.importorskip("daqp")

@@ -8,6 +8,7 @@ import pytest
 import bough
 from bough.compile.run.libraries import on_host
 from bough.control import Contact, CubicPath, Gains, LimitMonitor, Reference, WholeBody
+from bough.control.active_sets import ActiveSets
 from bough.errors import MissingExtraError, NonFiniteError, OptionError, ShapeError, TaskError
 from gpu import a_gpu, to_gpu
 from opspace.mechanisms import two_arms
@@ -241,6 +242,46 @@ def test_physics_and_torque_limits_are_never_broken(rising):
     assert expected == pytest.approx(command.tau, abs=1e-9 * max(1.0, np.abs(expected).max()))
 
 
+@pytest.mark.parametrize("priority", [0, 1])
+@pytest.mark.parametrize("power", [5, 9, 20, 60])
+def test_absurd_speeds_have_a_command(power, priority):
+    """Up to numbers without meaning: torques within limits, forces in their cones, the dynamics to rounding."""
+    tasks, feet = [bough.center_of_mass(), bough.orientation("trunk")], [Contact(f, friction=0.5) for f in FEET]
+    controller = WholeBody(MODEL, tasks, feet, posture=STANCE, general=True, priorities={tasks[1].name: priority})
+    rng = np.random.default_rng(power)
+    q, v = MODEL.random_configuration(rng, 12), 10.0**power * rng.normal(size=(12, MODEL.nv))
+    together, status = controller.with_status(0.0, q, v)
+    assert (status == 4).all()
+    for k in range(12):
+        controller.forget()
+        alone = controller(0.0, q[k], v[k])
+        assert alone.conflicts
+        for tau, qdd, forces in (
+            (alone.tau, alone.qdd, alone.forces),
+            (together.tau[k], together.qdd[k], {f: x[k] for f, x in together.forces.items()}),
+        ):
+            assert (np.abs(tau) <= MODEL.limits.effort).all()
+            push = sum(DYN.jacobian(q[k], f)[:3].T @ forces[f] for f in FEET)
+            gap = DYN.inverse_dynamics(q[k], v[k], qdd) - push - tau
+            assert np.abs(gap).max() <= 1e-9 * np.abs(qdd).max()
+            for contact in feet:
+                assert (contact.cone @ forces[contact.frame]).max() <= 1e-9 * np.abs(qdd).max()
+
+
+def test_motors_are_off_where_no_solver_answers(monkeypatch):
+    monkeypatch.setattr(ActiveSets, "__call__", lambda *args: None)
+    weak, q = quadruped(effort=3.0)
+    v = np.full(weak.nv, 30.0)
+    command = WholeBody(weak, [bough.center_of_mass()], [Contact(f) for f in FEET], general=True)(0.0, q, v)
+    assert not command.success
+    assert not command.tau.any()
+    assert not any(force.any() for force in command.forces.values())
+    assert "contact of 'fl_foot'" in command.conflicts
+    assert "velocity or position limit of 'fl_hip'" in command.conflicts
+    free = bough.Dynamics(weak, general=True).forward_dynamics(q, v, np.zeros(weak.nv))
+    np.testing.assert_allclose(command.qdd, free, rtol=1e-9)
+
+
 def test_priorities_never_change_which_constraints_can_hold():
     """Every priority has the same constraints: what conflicts without them conflicts with them, and nothing else."""
     tasks, contacts = [bough.center_of_mass(), bough.orientation("trunk")], [Contact(f, friction=0.5) for f in FEET]
@@ -472,8 +513,8 @@ def test_a_batch_side_by_side_is_what_the_solver_finds_row_by_row(priorities):
     tasks, feet = [bough.center_of_mass(), bough.orientation("trunk")], [Contact(f, friction=0.6) for f in FEET]
     together, alone = WholeBody(MODEL, tasks, feet, **how), WholeBody(MODEL, tasks, feet, solver="daqp", **how)
     (a, status), (b, expected) = (controller.with_status(0.0, q, v, held) for controller in (together, alone))
-    assert len(together._programs) == 2
-    assert not alone._programs
+    for controller, is_together in ((together, True), (alone, False)):
+        assert [("_side_by_side" in vars(program)) for program in controller._programs.values()] == [is_together] * 2
     assert status.tolist() == expected.tolist()
     assert (status == 0).sum() > 20
     assert (status == 4).any()
@@ -508,7 +549,7 @@ def test_rows_that_conflict_are_solved_side_by_side(monkeypatch):
     alone = WholeBody(MODEL, tasks, feet, solver="daqp", **how)
     b, expected = alone.with_status(0.0, q[3:], v[3:])
     together = WholeBody(MODEL, tasks, feet, **how)
-    monkeypatch.setattr(WholeBody, "_command", None)
+    monkeypatch.setattr(WholeBody, "_one", None)
     a, status = together.with_status(0.0, q[3:], v[3:])
     assert status.tolist() == expected.tolist()
     assert a.conflicts == b.conflicts
@@ -519,10 +560,16 @@ def test_rows_that_conflict_are_solved_side_by_side(monkeypatch):
     np.testing.assert_allclose(a.tau[strained], b.tau[strained], atol=0.01)
 
 
+def pull(controller, q, v):
+    """The acceleration towards the posture, or to rest."""
+    law = controller._setup.law
+    return law.pull * controller.model.difference(q, controller._rest) - law.brake * v
+
+
 def cost(controller, command, k, q, v):
     """What a controller of one priority minimises, in row k."""
     tasks, forces = (sum(x[k] @ x[k] for x in each.values()) for each in (command.missed, command.forces))
-    rest = command.qdd[k] - controller._pull(q[k], v[k])
+    rest = command.qdd[k] - pull(controller, q[k], v[k])
     return (tasks + 1e-4 * rest @ rest + 1e-8 * forces) / 2
 
 

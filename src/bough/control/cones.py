@@ -7,18 +7,20 @@ of the program are what corners add up to. What pyramids cut off is there.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bough.control.contacts import Contact, Loop
-from bough.control.program import Constraints
 from bough.errors import OptionError, required
 from bough.model import Sole
 from bough.types import FloatArray
 
+if TYPE_CHECKING:
+    from bough.control.active_sets import Quadratic
+
 SOLVER = "clarabel"
-CORNER_WEIGHT = 1e-8  # of corner forces, so that of many the least is chosen
+CORNER_WEIGHT = 1e-4  # of corner forces, so that of many the least is chosen; in the units of programs
 
 
 class ConeSet(NamedTuple):
@@ -55,14 +57,14 @@ def cone_set(contacts: tuple[Contact | Loop, ...]) -> ConeSet:
     return ConeSet(np.hstack(blocks) if blocks else np.zeros((rows, 0)), np.array(friction))
 
 
-def minimise_in_cones(P: FloatArray, c: FloatArray, s: Constraints, cones: ConeSet, nv: int) -> FloatArray | None:
-    """x that minimises x' P x / 2 + c' x within the constraints and the cones, or None where there is none."""
+def minimise_in_cones(s: Quadratic, cones: ConeSet, nv: int) -> FloatArray | None:
+    """x of a program within the cones too, or None where there is none."""
     clarabel: Any = import_module(SOLVER)
     sparse: Any = import_module("scipy.sparse")
-    n, points = len(c), len(cones.friction)
+    n, points = len(s.c), len(cones.friction)
     held = np.flatnonzero(np.abs(cones.M).any(axis=1))  # forces that points make; loops have none
     wide = np.zeros((n + 3 * points, n + 3 * points))
-    wide[:n, :n], wide[n:, n:] = P, CORNER_WEIGHT * np.eye(3 * points)
+    wide[:n, :n], wide[n:, n:] = s.P, CORNER_WEIGHT * np.eye(3 * points)
     joined = np.zeros((len(held), n + 3 * points))
     joined[np.arange(len(held)), nv + held], joined[:, n:] = 1.0, -cones.M[held]
     box = np.eye(n)
@@ -81,7 +83,7 @@ def minimise_in_cones(P: FloatArray, c: FloatArray, s: Constraints, cones: ConeS
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     upper = sparse.csc_matrix(np.triu(wide))
-    found = clarabel.DefaultSolver(upper, np.r_[c, np.zeros(3 * points)], A, b, kinds, settings).solve()
+    found = clarabel.DefaultSolver(upper, np.r_[s.c, np.zeros(3 * points)], A, b, kinds, settings).solve()
     if str(found.status) not in ("Solved", "AlmostSolved"):
         return None
     return np.asarray(found.x, float)[:n]

@@ -85,14 +85,6 @@ class Contact:
             table.append([a * Y, b * X, -mu * (X + Y), a * s * mu, b * s * mu, s])
         return np.array(table, float)
 
-    @cached_property
-    def cone_names(self) -> tuple[str, ...]:
-        """Names of the rows of the cone, as `conflicts` has them."""
-        friction, lift = f"friction of {self.frame!r}", f"{self.frame!r} cannot pull"
-        if self.size is None:
-            return (friction,) * 4 + (lift,)
-        return (friction,) * 4 + (lift,) + (f"centre of pressure of {self.frame!r}",) * 4 + (friction,) * 8
-
 
 class ContactDetector:
     """Detector of active contacts from measured normal forces: `detector({frame: newtons})` returns their frames.
@@ -139,5 +131,3 @@ class Loop:
     @property
     def cone(self) -> FloatArray:
         return np.zeros((0, self.rows))
-
-    cone_names: tuple[str, ...] = ()

@@ -46,9 +46,9 @@ class LimitMonitor:
 
 
 class AccelerationBounds:
-    """lower, upper (nv,) of qdd at (q, v): velocities stay within their limits after dt.
+    """What bounds qdd: velocities stay within their limits after dt, and motors within theirs.
 
-    Towards a position limit they stay below distance / horizon, so that it is approached and never passed.
+    Towards a position limit velocities stay below distance / horizon, so that it is approached and never passed.
     """
 
     def __init__(self, model: Model, dt: float, horizon: float) -> None:
@@ -58,9 +58,6 @@ class AccelerationBounds:
         self.dt, self.horizon, self.speed = dt, horizon, limits.velocity
         self.q, self.v = model.scalar_joints
         self.lower, self.upper = limits.lower[self.v], limits.upper[self.v]
-        self._speed, self._slow, self._rate = self.speed[self.v], -self.speed[self.v], 1.0 / horizon
-        self._slowest, self._often = -self.speed, 1.0 / dt
-        self._lower, self._upper = self.lower * self._rate, self.upper * self._rate
         # a motor without any torque drives nothing
         self.loose = np.flatnonzero(~model.actuated | (limits.effort == 0.0))
         self.limited = np.setdiff1d(np.flatnonzero(np.isfinite(limits.effort)), self.loose)
@@ -69,17 +66,5 @@ class AccelerationBounds:
     def widths(self) -> FloatArray:
         """(nv,) half of what lies between both bounds; infinite where there are none."""
         fastest = self.speed.copy()
-        fastest[self.v] = np.fmin(self._speed, (self._upper - self._lower) / 2)
-        return fastest * self._often
-
-    def __call__(self, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """For one state, or for many (batch, ...)."""
-        x = q[..., self.q] * self._rate
-        fastest, slowest = np.broadcast_to(self.speed, v.shape).copy(), np.broadcast_to(self._slowest, v.shape).copy()
-        fastest[..., self.v] = np.minimum(self._speed, self._upper - x)
-        slowest[..., self.v] = np.maximum(self._slow, self._lower - x)
-        slowest -= v
-        fastest -= v
-        slowest *= self._often
-        fastest *= self._often
-        return slowest, fastest
+        fastest[self.v] = np.fmin(fastest[self.v], (self.upper - self.lower) / (2 * self.horizon))
+        return fastest / self.dt

@@ -1,143 +1,412 @@
-"""Quadratic programs whose rows have names: solved through `qpsolvers`, with rows that give way where they must."""
+"""Whole-body programs of one set of contacts: rows, priorities, and constraints that give way.
+
+All priorities have the same rows: those above have ease 0 and keep what they have reached, those below have infinite
+ease. The same holds of constraints that give way: first bounds of qdd, then accelerations of contacts, each at a price.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.errors import MissingExtraError, OptionError, required
+from bough.compile.executions import CPU, GPU, CompiledFunction, bind_arrays
+from bough.compile.run.libraries import asarray, is_on_gpu, library_of
+from bough.control.active_sets import ActiveSets
+from bough.control.batch import SideBySide, rows_of
+from bough.control.cones import cone_set
+from bough.control.contacts import Contact, Loop
+from bough.control.limits import AccelerationBounds
+from bough.control.references import Priority
+from bough.control.rows import (
+    BOUND,
+    BOUNDS,
+    CONSTANT,
+    FAR,
+    FILL_ROWS,
+    FORCE,
+    FREE,
+    GROUPS,
+    KINDS,
+    LARGE,
+    LIMITS,
+    OF_H,
+    OF_J,
+    PROGRAM_ROWS,
+    ZERO,
+    Ends,
+    Filling,
+    Law,
+    Row,
+    laid_out,
+)
+from bough.opspace import AimSet, TaskSet
+from bough.opspace.methods import Prepared
+from bough.opspace.sweeps.complete import WHOLE
 from bough.types import FloatArray
 
-SOLVERS = ("daqp", "piqp", "proxqp", "quadprog")  # the fastest first, as measured on whole-body programs
-CONFLICT = 1e-5  # relative: what gives way by more is named
+SOLVED = 1e-5  # largest residual of a program that counts as solved
+FAINT, VIOLATED = 1e-5, 10.0  # weight of variables where conflicts are looked for, and the least violation
+POSTURE_WEIGHT, LESS, FORCE_WEIGHT = 1e-4, 1e-3, 1e-8  # beside tasks of weight 1; less while others follow
 # weights beside tasks of weight 1: of bounds and contacts that give way, and of all variables then, against cycling
 SOFT_BOUND, SOFT_CONTACT, SMALL = 1e1, 1e3, 1e-4
-EQUALITY, INFEASIBLE = 5, -1  # in the words of DAQP: both bounds at once, and a status
-PROXIMAL = 1e-6  # regularisation by proximal points, where it cycles without
-CLOSE, NEAR, EXACT = (
-    1e-6,
-    1e-8,
-    1e-10,
-)  # how far it may break constraints, in its units; the last makes degenerate programs cycle
+CONFLICT = 1e-5  # relative: what gives way by more is named
+WITHIN = 1.0 - 1e-9  # of the torque limits: rounding does not carry torques beyond them
+ROUNDING = 1e-11  # relative
+PRESSED = 1e-7  # N or N m, by which forces may leave their cones
+
+HUGE = 1e100  # squares of a program that no solver is asked
+NONE, EXACTLY = np.array([np.inf]), np.array([0.0])  # residuals of one program
+
+Solve = Callable[[tuple[Any, ...]], tuple[Any, Any, Any]]  # a program of one priority -> x, A x, residual
 
 
-class Constraints(NamedTuple):
-    """Rows A x = b and low <= G x <= high, each with a name, and lower <= x <= upper."""
+class Setup(NamedTuple):
+    """What all programs of a controller share."""
 
-    A: FloatArray
-    b: FloatArray
-    G: FloatArray
-    low: FloatArray
-    high: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # of rows of A, of rows of G, of x
+    tasks: TaskSet
+    aims: AimSet
+    levels: list[Priority]
+    bounds: AccelerationBounds
+    law: Law
+    general: bool
+    solver: str
+    exact: bool  # second-order cones
+
+    def prepared(self) -> Prepared:
+        """(q, v, target, posture) -> (H, C, J, J v, Jdot v, error)."""
+        constants = (self.tasks.model.mechanism, self.tasks.with_placements, self.tasks.pattern, self.aims.arrays)
+        return Prepared(WHOLE, constants, self.tasks.sizes | {"aims": self.aims.size})
+
+
+class Answers(NamedTuple):
+    """Solutions of programs, a row for each robot."""
+
+    tau: FloatArray  # (batch, nv)
+    qdd: FloatArray  # (batch, nv)
+    forces: FloatArray  # (batch, rows of contacts)
+    left: FloatArray  # (batch, rows of tasks and contacts) what they need less what they get; 0 for rows not in use
+    gaps: FloatArray  # (batch, bounds of qdd and rows of contacts) by how much these are violated
+    residual: FloatArray  # (batch,) of the program
+    gave_way: Any  # (batch,) relaxed constraints: 0 none, 1 bounds of qdd, 2 contacts as well
+
+
+class Program:
+    """The programs of a set of contacts, for arrays like `like`: of numpy, or on a GPU.
+
+    Variables are qdd, then the forces of each contact.
+    """
+
+    def __init__(self, setup: Setup, contacts: tuple[Contact | Loop, ...], like: Any) -> None:
+        self.setup, self.contacts, self.like, self.on_gpu = setup, contacts, like, is_on_gpu(like)
+        self.model, bounds, slices = setup.tasks.model, setup.bounds, setup.tasks.slices
+        self.nv, self.names = self.model.nv, tuple(contact.name for contact in contacts)
+        self.frames = tuple(contact.frame for contact in contacts)
+        none = np.zeros(0, np.int64)
+        self.rows = np.concatenate([none, *(np.r_[slices[name]] for name in self.names)])  # of contacts and loops
+        self.levels = setup.levels
+        self.task_rows = np.concatenate([none, *(rows for rows, _ in self.levels)])
+        ends = np.cumsum([0, *(contact.rows for contact in contacts)])
+        self.parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
+        self.n = self.nv + len(self.rows)
+        touching = [isinstance(contact, Contact) for contact in contacts for _ in range(contact.rows)]
+        self._touching, self._loops = np.flatnonzero(touching), np.flatnonzero(np.logical_not(touching))
+        self.effort = WITHIN * self.model.limits.effort[bounds.limited]
+        self.motors = np.setdiff1d(np.arange(self.nv), np.r_[bounds.limited, bounds.loose])  # without a torque limit
+        self.scale = bounds.widths()
+        self.bounded = np.flatnonzero(np.isfinite(self.scale))
+        rows = list(self._rows(*self._patterns()))
+        self.blocks, order, numbers = laid_out(rows)
+        ordered, place = [rows[k] for k in order], np.argsort(order)
+        self.at = {group: place[[k for k, row in enumerate(rows) if row.group == group]] for group in GROUPS}
+        self.unit, self.count = np.array([row.unit for row in ordered]), len(rows)
+        self.sizes = {"n": self.n, "rows": self.count, "numbers": len(numbers)}
+        self.sizes["widest"] = int(np.diff(self.blocks.row).max())
+        table = Filling(*(np.array([x[k] for x in numbers], kind) for k, kind in enumerate((*(np.int64,) * 3, float))))
+        self._hard = np.concatenate([self.at["contact"], self.at["loose"]])
+        self._below = np.concatenate([self.at["cone"][: 0 if setup.exact else None], self.at["most"]])
+        self._filling = table, self._ends(ordered, bounds), setup.law
+        self._xp = import_module(library_of(like))
+        self._costs: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._place = {group: self._index(at) for group, at in self.at.items()}
+        self._own, first = list[Any](), 0
+        for level in self.levels:
+            self._own.append(self._index(self.at["task"][first : first + len(level.rows)]))
+            first += len(level.rows)
+        needed = self._index(np.r_[self.at["task"], self.at["contact"]])
+        self._needed = self._index(np.r_[self.task_rows, self.rows]), needed
+        self._held = self._index(self.rows[self._touching])
+        driven = np.r_[self.motors, bounds.limited], np.r_[self.at["motor"], self.at["torque"]]
+        self._driven, self._torques = (self._index(x) for x in driven)
+        effort = np.r_[np.full(len(self.motors), np.inf), self.effort]
+        self._effort, self._torque_unit = self._array(effort), self._array(self.unit[driven[1]])
+        self._units = self._array(self.unit[self.at["bound"]])
+        self.conflict_names = [f"velocity or position limit of {bounds.names[i]!r}" for i in self.bounded]
+        held = [f"contact of {contact.frame!r}" for contact in contacts for _ in range(contact.rows)]
+        self.conflict_names += [held[k] for k in self._touching]
+
+    # Rows
+
+    def _ends(self, rows: list[Row], bounds: AccelerationBounds) -> Ends:
+        places = dict(zip(bounds.v.tolist(), range(len(bounds.v)), strict=True))
+        at, lower, upper = np.full(len(rows), -1), np.full(len(rows), -FAR), np.full(len(rows), FAR)
+        for r, row in enumerate(rows):
+            if row.group == "bound" and row.of in places:
+                k = places[row.of]
+                at[r] = bounds.q[k]
+                lower[r], upper[r] = max(bounds.lower[k], -FAR), min(bounds.upper[k], FAR)
+        of, kind = np.array([row.of for row in rows]), np.array([KINDS.get(row.group, ZERO) for row in rows])
+        speed = np.minimum(bounds.speed[np.where(kind == BOUND, of, 0)], FAR)
+        rate = np.array([1.0 / bounds.horizon, 1.0 / bounds.dt, LARGE])
+        return Ends(kind, of, self.unit, at, speed, lower, upper, rate)
+
+    def _patterns(self) -> tuple[Any, Any]:
+        """Which elements of H and J are not zero in some of three random states."""
+        q = self.model.random_configuration(np.random.default_rng(0), 3)
+        still = np.zeros((3, self.nv)), np.zeros((3, self.setup.aims.size, 12)), np.tile(self.model.neutral, (3, 1))
+        H, _, J, *_ = self.setup.prepared().bind(self.setup.tasks, True).with_status(q, *still)[0]
+        return (H != 0.0).any(axis=0), (J != 0.0).any(axis=0)
+
+    def _rows(self, H: Any, J: Any) -> Iterator[Row]:
+        """All rows; H and J are the patterns."""
+        bounds, nv = self.setup.bounds, self.nv
+
+        def rates(r: int) -> dict[int, Any]:
+            return {int(c): (OF_J, r, int(c), 1.0) for c in np.flatnonzero(J[r])}
+
+        def torque(i: int, unit: float) -> dict[int, Any]:  # (H qdd - J' f) / unit
+            held = {nv + k: (OF_J, r, i, -FORCE / unit) for k, r in enumerate(self.rows.tolist()) if J[r, i]}
+            return {int(c): (OF_H, i, int(c), 1.0 / unit) for c in np.flatnonzero(H[i])} | held
+
+        def constant(column: int, factor: float) -> dict[int, Any]:
+            return {column: (CONSTANT, 0, 0, factor)}
+
+        yield from (Row("task", rates(r), r) for r in self.task_rows.tolist())
+        yield from (Row("contact", rates(r), r) for r in self.rows.tolist())
+        yield from (Row("loose", torque(i, 1.0), i) for i in bounds.loose.tolist())
+        yield from (Row("motor", torque(i, 1.0), i) for i in self.motors.tolist())
+        limited = zip(bounds.limited.tolist(), self.effort.tolist(), strict=True)
+        yield from (Row("torque", torque(i, x), i, x) for i, x in limited)
+        for contact, part in zip(self.contacts, self.parts, strict=True):
+            for side in contact.cone:
+                columns, size = np.flatnonzero(side), np.linalg.norm(side)
+                yield Row("cone", {nv + part.start + int(c): (CONSTANT, 0, 0, side[c] / size) for c in columns})
+        for i in self.bounded.tolist():
+            yield Row("bound", constant(i, 1.0 / self.scale[i]), i, self.scale[i])
+        for contact, part in zip(self.contacts, self.parts, strict=True):
+            if np.isfinite(contact.most):
+                yield Row("most", constant(nv + part.start + 2, FORCE / contact.most), unit=contact.most / FORCE)
+
+    @cached_property
+    def fill(self) -> CompiledFunction:
+        """(q, v, target, posture, rest, reference) -> (a, low, high, z, scale, need, C, error), one compiled call."""
+        tasks, aims = self.setup.tasks, self.setup.aims
+        constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, aims.arrays, *self._filling)
+        sizes = self._filled_sizes | {"aims": aims.size}
+        device = GPU if self.on_gpu else CPU
+        return Prepared(FILL_ROWS, constants, sizes).bind(tasks, self.setup.general, device=device)
+
+    @cached_property
+    def fill_one(self) -> CompiledFunction:
+        """(q, v, rest, reference, *matrices) -> (a, low, high, z, scale, need), compiled once for all robots."""
+        return bind_arrays(PROGRAM_ROWS, (self.model.mechanism, *self._filling), self._filled_sizes, general=True)
 
     @property
-    def below(self) -> tuple[FloatArray, FloatArray]:
-        """The same rows of G with one side each, G x <= h."""
-        some = np.isfinite(self.low)
-        return np.concatenate([self.G, -self.G[some]]), np.concatenate([self.high, -self.low[some]])
+    def _filled_sizes(self) -> dict[str, int]:
+        own = {name: self.sizes[name] for name in ("n", "numbers")}
+        return self.setup.tasks.sizes | own | {"sides": self.count}
 
-    def with_rows(self, G: FloatArray, low: FloatArray, high: FloatArray, names: tuple[str, ...]) -> Constraints:
-        """The same and rows low <= G x <= high."""
-        below, lows, highs = (np.concatenate(x) for x in ((self.G, G), (self.low, low), (self.high, high)))
-        return self._replace(G=below, low=lows, high=highs, names=(self.names[0], self.names[1] + names, self.names[2]))
+    # Solutions
 
+    @cached_property
+    def _side_by_side(self) -> SideBySide:
+        return SideBySide(self.blocks, {BOUNDS: self.at["bound"], LIMITS: self.at["torque"]}, self.sizes, self.on_gpu)
 
-def chosen_solver(name: str | None) -> str:
-    """The solver of this name, or the first that is installed."""
-    found = required("qpsolvers", "control", "bough.control.WholeBody").available_solvers
-    if name is not None and name not in found:
-        raise OptionError(f"qpsolvers has no solver {name!r} here; there are {', '.join(found) or 'none'}")
-    usable = [name] if name else [s for s in SOLVERS if s in found] + [s for s in found if s not in SOLVERS]
-    if not usable:
-        raise MissingExtraError('bough.control.WholeBody needs a QP solver: pip install "bough[control]"')
-    return str(usable[0])
+    @cached_property
+    def _active_sets(self) -> ActiveSets:
+        cones = cone_set(self.contacts) if self.setup.exact else None
+        return ActiveSets(self.blocks, self.at, self.unit, (self.n, self.nv), self.setup.solver, cones)
 
+    def solve(self, filled: Any) -> Answers:
+        """Solutions of all robots, priority by priority; `filled` is what `fill` gives, but the errors.
 
-def minimise(
-    P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: FloatArray | None, within: float = CLOSE
-) -> FloatArray | None:
-    """x that minimises x' P x / 2 + c' x, or None where there is none; `within` is the tolerance of DAQP."""
-    if solver == "daqp":
-        return _by_daqp(P, c, s, start, within)
-    from qpsolvers import Problem, solve_problem
+        Where all constraints cannot hold, bounds of qdd give way, and where that is not enough, contacts. On the CPU,
+        other rows have a residual.
+        """
 
-    problem = Problem(P, c, *s.below, s.A, s.b, s.lower, s.upper)
-    warm = start if solver != "piqp" else None  # which takes no start
-    try:
-        found = solve_problem(problem, solver=solver, initvals=warm)
-    except (ValueError, ArithmeticError, RuntimeError):
-        return None
-    return found.x if found.found and found.x is not None and np.isfinite(found.x).all() else None
+        found = self._solutions(filled, 0)
+        for stage in (1, 2) if self.on_gpu else (1,):
+            rows = self._xp.where(~(found.residual <= SOLVED))[0]
+            if len(rows) and not self.on_gpu:
+                rows = rows[self._conflict(rows_of(filled, rows))]
+            if not len(rows):
+                break
+            for mine, new in zip(found, self._solutions(rows_of(filled, rows), stage), strict=True):
+                mine[rows] = new
+        return found
 
+    def _solutions(self, filled: Any, stage: int) -> Answers:
+        """Solutions side by side, with so much relaxed."""
+        x, g, worst = self._stage(filled, stage, self._side_by_side)
+        _, low, high, *_, need, C = filled
+        torque, tau, least = self._torque_unit * g[:, self._torques] + C[:, self._driven], C * 0, -self._effort
+        tau[:, self._driven] = -self._xp.maximum(-self._xp.maximum(torque, least), least)
+        return self._answers(x, g, need, tau, self._beyond(g, low, high), worst, stage)
 
-def _by_daqp(
-    P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None, within: float
-) -> FloatArray | None:
-    """The same solver without what `qpsolvers` adds to a call, which is a quarter of its time."""
-    upper, lower = np.concatenate([s.upper, s.high, s.b]), np.concatenate([s.lower, s.low, s.b])
-    sense = _senses(len(lower), len(s.b)).copy()
-    rows = np.concatenate([s.G, s.A])
-    x, _, status, _ = _daqp().solve(P, c, rows, upper, lower, sense.copy(), primal_tol=within, primal_start=start)
-    if status < INFEASIBLE:  # it cycles
-        x, _, status, _ = _daqp().solve(P, c, rows, upper, lower, sense.copy(), primal_tol=within, eps_prox=PROXIMAL)
-    return x if status > 0 and np.isfinite(x).all() else None
+    def solve_one(self, filled: Any, last: dict[Any, FloatArray]) -> Answers:
+        """The solution of one robot by active sets, from its `last` ones. There always is one.
 
+        Where the solver finds none, motors are off and contacts are without force.
+        """
+        a, low, high = filled[0][0], filled[1][0], filled[2][0]
+        A, stage, x, is_solved = self._active_sets.dense(a), 0, np.zeros(self.n), False
+        with np.errstate(over="ignore"):
+            size = a @ a + low @ low + high @ high
+        if size < HUGE:
+            for stage in range(3):
+                solve = partial(self._by_active_sets, A, last, list[FloatArray | None]())
+                found, _, residual = self._stage(filled, stage, solve)
+                if residual[0] <= SOLVED:
+                    x, is_solved = found[0], True
+                    break
+        return self._exact(filled, A, x, stage if is_solved else 2, is_solved)
 
-@cache
-def _senses(rows: int, equal: int) -> Any:
-    """Kinds of bounds and rows, in DAQP's numbers."""
-    return np.where(np.arange(rows) < rows - equal, 0, EQUALITY).astype(np.int32)
+    def _by_active_sets(
+        self, A: FloatArray, last: dict[Any, FloatArray], steps: list[FloatArray | None], program: tuple[Any, ...]
+    ) -> tuple[Any, Any, Any]:
+        """The solution of a priority, which follows those in `steps`; where there is none, that of the one above."""
+        _, low, high, ease, d, z = program
+        key, above = (self.names, len(steps)), steps[-1] if steps else None
+        x = None
+        if above is not None or not steps:
+            x = self._active_sets(A, (low[0], high[0], ease, d, z[0]), last.get(key), above)
+        if x is None:
+            last.clear()
+            x = above
+        else:
+            last[key] = x
+        steps.append(x)
+        if x is None:
+            x = np.zeros(self.n)
+        return x[None], (A @ x)[None], NONE if steps[-1] is None else EXACTLY
 
+    def _exact(self, filled: Any, A: FloatArray, x: FloatArray, stage: int, is_solved: bool) -> Answers:
+        """x with torques within their limits and forces in their cones, so that the dynamics hold to rounding.
 
-@cache
-def _daqp() -> Any:
-    return import_module("daqp")
+        Motors are off where the program is not solved.
+        """
+        low, high, C = filled[1][0], filled[2][0], filled[-1][0]
+        loose, at, nv, driven, unit = self.setup.bounds.loose, self.at, self.nv, self._driven, self._torque_unit
+        x, g = self._pressed(x.copy(), A)
+        tau, gap = np.zeros(nv), np.zeros(nv)  # and its part that x does not give
+        torque = unit * g[self._torques] + C[driven]
+        if is_solved:
+            tau[driven] = torque.clip(-self._effort, self._effort)
+        gap[driven], gap[loose] = tau[driven] - torque, low[at["loose"]] - g[at["loose"]]
+        if not abs(gap).max(initial=0.0) <= ROUNDING * (1.0 + abs(tau).max(initial=0.0)):
+            D = np.zeros((nv, self.n))  # tau = D x + C
+            D[loose], D[driven] = A[at["loose"]], A[self._torques] * unit[:, None]
+            loops, free = at["contact"][self._loops], np.r_[:nv, nv + self._loops]
+            left = np.concatenate([D[:, free], A[np.ix_(loops, free)]])
+            right = np.concatenate([gap, (low - g)[loops]])
+            x[free] += np.linalg.lstsq(left, right)[0] if len(loops) else np.linalg.solve(left, right)
+            g = A @ x
+        worst = np.concatenate([abs(g - low)[self._hard], (g - high)[self._below]]).max(initial=0.0, keepdims=True)
+        beyond = self._beyond(g[None], low[None], high[None])
+        return self._answers(x[None], g[None], filled[5], tau[None], beyond, worst, stage)
 
+    def _pressed(self, x: FloatArray, A: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """x and A x with forces projected into their cones, which they leave by the tolerance of the solver.
 
-def softened(
-    P: FloatArray, c: FloatArray, s: Constraints, solver: str, soft: int, equal: FloatArray
-) -> tuple[FloatArray | None, tuple[str, ...]]:
-    """The same minimum where some constraints give way, and the names of those that do.
+        With friction the normal force is raised; without, tangential forces are set to zero.
+        """
+        g = A @ x
+        if self.setup.exact or not (g[self.at["cone"]] > PRESSED / FORCE).any():
+            return x, g
+        for contact, part in zip(self.contacts, self.parts, strict=True):
+            cone, f = contact.cone, x[self.nv + part.start : self.nv + part.stop]
+            outside = (cone @ f).clip(0.0) if len(cone) else np.zeros(0)
+            if not outside.any():
+                continue
+            normal = -cone[:, 2]
+            f[2] += (outside / np.where(normal > 0.0, normal, np.inf)).max()
+            if (outside[normal <= 0.0] > 0.0).any():  # without friction
+                f[:2], f[5:] = 0.0, 0.0
+        return x, A @ x
 
-    The bounds of the first `soft` variables give way at the price of `SOFT_BOUND` times the square of what they give,
-    and rows `equal` of A at `SOFT_CONTACT` times it. All other constraints are hard.
-    """
-    n, hard = len(c), np.setdiff1d(np.arange(len(s.b)), equal)
-    wide = np.zeros((n + soft, n + soft))
-    wide[:n, :n] = P + SOFT_CONTACT * s.A[equal].T @ s.A[equal] + SMALL * np.eye(n)
-    wide[n:, n:] = SOFT_BOUND * np.eye(soft)
-    rows = np.zeros((len(s.G) + soft, n + soft))  # lower <= x - t <= upper
-    rows[: len(s.G), :n] = s.G
-    rows[len(s.G) :, :soft], rows[len(s.G) :, n:] = np.eye(soft), -np.eye(soft)
-    A, free = np.zeros((len(hard), n + soft)), np.full(soft, np.inf)
-    A[:, :n] = s.A[hard]
-    ends = [np.concatenate(x) for x in ((s.low, s.lower[:soft]), (s.high, s.upper[:soft]))]
-    box = [np.concatenate(x) for x in ((-free, s.lower[soft:], -free), (free, s.upper[soft:], free))]
-    cost = np.concatenate([c - SOFT_CONTACT * s.A[equal].T @ s.b[equal], np.zeros(soft)])
-    # solvers have tolerances that know no units: in units of `scale`, all numbers are near 1
-    scale = max(1.0, *(float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in (*ends, s.b)))
-    low, high, lower, upper = (x / scale for x in (*ends, *box))
-    whole = Constraints(A, s.b[hard] / scale, rows, low, high, lower, upper, ((), (), ()))
-    for within in (EXACT, NEAR, CLOSE):
-        found = minimise(wide, cost / scale, whole, solver, None, within)
-        if found is not None:
-            break
-    if found is None:
-        return None, ()
-    x, given = scale * found[:n], scale * np.abs(found[n:])
-    gap = np.abs(s.A[equal] @ x - s.b[equal])
-    names = [*s.names[2][:soft], *(s.names[0][k] for k in equal)]
-    return x, gave_way(names, np.concatenate([given, gap]), np.concatenate([x[:soft], s.b[equal]]))
+    def _conflict(self, filled: Any) -> Any:
+        """Where bounds of qdd conflict with all else: with no other aim, something of them is violated."""
+        (a, low, high, z, scale, *_), ease = filled, self._ease(1)
+        ease[self.at["task"]] = FREE
+        d = np.where(np.arange(self.n) < self.nv, FAINT, FAINT * FORCE**2)
+        _, g, residual = self._side_by_side((a, low / scale, high / scale, ease, d, z / scale))
+        beyond = self._beyond(scale * g, low, high).max(axis=1, initial=0.0)
+        return (scale[:, 0] * residual <= SOLVED) & (beyond > VIOLATED)
 
+    def _beyond(self, g: Any, low: Any, high: Any) -> Any:
+        """(batch, bounds) by how much accelerations are beyond their bounds."""
+        bound = self._place["bound"]
+        x = g[:, bound]
+        return self._xp.maximum(x - high[:, bound], low[:, bound] - x).clip(0.0) * self._units
 
-def gave_way(names: Sequence[str], gaps: FloatArray, sizes: FloatArray) -> tuple[str, ...]:
-    """The names of rows with gaps that are not small beside their sizes."""
-    large = np.flatnonzero(gaps > CONFLICT * np.maximum(1.0, np.abs(sizes)))
-    return tuple(dict.fromkeys(names[k] for k in large.tolist()))
+    def _stage(self, filled: Any, stage: int, solve: Solve) -> tuple[Any, Any, Any]:
+        """x, A x and residuals of the last priority; programs are solved in units in which numbers are near one."""
+        a, low, high, z, scale, *_ = filled
+        low, worst = low + 0, scale[:, 0] * 0
+        for k, own in enumerate(self._own):
+            ease, d = self._cost(stage, k)
+            x, g, residual = solve((a, low / scale, high / scale, ease, d, z / scale))
+            x, g = scale * x, scale * g
+            # a GPU has no other solver for what is left
+            worst = self._xp.maximum(worst, residual if self.on_gpu else scale[:, 0] * residual)
+            if k + 1 < len(self._own):
+                low[:, own] = g[:, own]
+        return x, g, worst
+
+    def _cost(self, stage: int, k: int) -> tuple[Any, Any]:
+        """Ease of the rows of priority k, and weights of variables."""
+        if (stage, k) not in self._costs:
+            ease, last = self._ease(stage), len(self.levels) - 1
+            own = np.split(self.at["task"], np.cumsum([len(level.rows) for level in self.levels])[:-1])
+            for j, (rows, level) in enumerate(zip(own, self.levels, strict=True)):
+                ease[rows] = 0.0 if j < k else 1.0 / level.weight if j == k else FREE
+            joints, forces = POSTURE_WEIGHT * (1.0 if k == last else LESS), FORCE_WEIGHT
+            d = np.where(np.arange(self.n) < self.nv, joints, forces * FORCE**2)
+            if stage:
+                d += np.where(np.arange(self.n) < self.nv, SMALL, SMALL * FORCE**2)
+            self._costs[stage, k] = self._array(ease), self._array(d)
+        return self._costs[stage, k]
+
+    def _answers(self, x: Any, g: Any, need: Any, tau: Any, beyond: Any, worst: Any, stage: int) -> Answers:
+        left, (wanted, place) = need * 0, self._needed
+        left[:, wanted] = need[:, wanted] - g[:, place]
+        gaps = self._xp.concatenate([beyond, abs(left[:, self._held])], 1)
+        gave_way = self._index(np.full(len(x), stage))
+        return Answers(tau, x[:, : self.nv], FORCE * x[:, self.nv :], left, gaps, worst, gave_way)
+
+    def conflicts(self, found: Answers, need: FloatArray) -> list[tuple[str, ...]]:
+        """Names of relaxed constraints of each row: of those with gaps that are not small beside their sizes."""
+        if not found.gave_way.any():
+            return [()] * len(need)
+        sizes = np.concatenate([found.qdd[:, self.bounded], need[:, self.rows[self._touching]]], axis=1)
+        large = (found.gave_way > 0)[:, None] & (found.gaps > CONFLICT * np.maximum(1.0, np.abs(sizes)))
+        return [tuple(dict.fromkeys(self.conflict_names[k] for k in np.flatnonzero(row))) for row in large]
+
+    def _ease(self, stage: int) -> FloatArray:
+        """(rows,) constraints that a stage relaxes; loops are never among them."""
+        ease = np.zeros(self.count)
+        if stage > 0:
+            ease[self.at["bound"]] = 1.0 / (SOFT_BOUND * self.unit[self.at["bound"]] ** 2)
+        if stage > 1:
+            ease[self.at["contact"][self._touching]] = 1.0 / SOFT_CONTACT
+        return ease
+
+    def _array(self, x: FloatArray) -> Any:
+        return asarray(x, self.like)
+
+    def _index(self, x: Any) -> Any:
+        return asarray(x, self.like, "int64")

@@ -13,7 +13,7 @@ from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError
 from bough.model import Model
 from bough.opspace import AimSet, Task, TaskSet
 from bough.opspace.tasks import CenterOfMassTask, MomentumTask
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
 
 class Reference(NamedTuple):
@@ -83,9 +83,8 @@ def check_flight(model: Model, tasks: tuple[Task, ...], contacts: tuple[Contact,
 class Priority(NamedTuple):
     """Rows of one priority, and the weight of each."""
 
-    rows: Any  # (k,), or a slice
+    rows: IntArray  # (k,)
     weight: FloatArray  # (k,)
-    weighs: bool  # whether a weight is not 1
 
 
 def priorities_of(
@@ -101,11 +100,8 @@ def priorities_of(
     for rank in sorted({ranks.get(name, 0) for name in names}):
         chosen = [(np.r_[tasks.slices[n]], float(weights.get(n, 1.0))) for n in names if ranks.get(n, 0) == rank]
         each = np.concatenate([np.full(len(rows), w) for rows, w in chosen])
-        rows: Any = np.concatenate([rows for rows, _ in chosen])
-        if np.array_equal(rows, rows[:1] + np.arange(len(rows))):  # a slice copies nothing
-            rows = slice(int(rows[0]), int(rows[0]) + len(rows))
-        found.append(Priority(rows, each, bool((each != 1.0).any())))
-    return found or [Priority(np.zeros(0, np.int64), np.zeros(0), False)]
+        found.append(Priority(np.concatenate([rows for rows, _ in chosen]), each))
+    return found or [Priority(np.zeros(0, np.int64), np.zeros(0))]
 
 
 class ControllerState:
