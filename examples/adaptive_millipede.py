@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 from adaptive_common import Case, arguments, displacement_error, random_forces, run, simulation, time_step
-from shaded import save
+from shaded import INK, save
 
 from bough.zoo import millipede
 from papers.redon_lin.linkages import draw_millipede
@@ -40,7 +40,7 @@ def plot(rows: np.ndarray, full: float, plain: float, path: object) -> None:
     left, right = below.subplots(1, 2)
     left.loglog(rows[:, 0], rows[:, 1], "o--", label="error-bounded")
     left.loglog(rows[:, 0], rows[:, 3], "s:", label="auto")
-    left.axhline(full, color="k", label="DCA")
+    left.axhline(full, color=INK, label="DCA")
     left.axhline(plain, color="0.6", label="ABA, O(n)")
     left.set_ylabel("seconds per step")
     left.legend()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 from adaptive_common import Case, Result, arguments, displacement_error, random_forces, run, simulation, time_step
-from shaded import save
+from shaded import INK, save
 
 from bough.model import Model
 from bough.zoo import molecule
@@ -75,7 +75,7 @@ def plot(rows: list[Row], path: object) -> None:
     for r in rows:
         for panel, values in zip(panels, (r.seconds, r.joints, r.errors), strict=True):
             panel.loglog(eps, values, "o-", label=f"{r.forces} forces")
-    panels[0].axhline(rows[0].full, color="k", label="DCA")
+    panels[0].axhline(rows[0].full, color=INK, label="DCA")
     panels[0].axhline(rows[0].plain, color="0.6", label="ABA")
     for panel, label in zip(
         panels, ("seconds per step", "joints computed", "relative displacement error"), strict=True

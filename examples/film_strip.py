@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import shaded
 
 import bough
 from bough.model import Piece
@@ -48,6 +49,4 @@ def film_strip(
         below.plot(time, values, label=label, linewidth=1.0)
     below.set(xlabel="time (s)")
     below.legend(ncols=4, fontsize="small", frameon=False)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
+    return shaded.save(figure, path)

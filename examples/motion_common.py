@@ -130,8 +130,8 @@ def picture(scene: Scene, exact: Run, found: Sequence[Run], tolerances: Sequence
     panel.set_axis_off()
     count, energy, momentum, error = below.subplots(1, 4)
     for panel, values in ((energy, exact.energy), (momentum, exact.momentum)):
-        panel.plot(exact.time, values, "k", label="all joints")
-    count.axhline(len(exact.moving[0]), color="k")
+        panel.plot(exact.time, values, color=shaded.INK, label="all joints")
+    count.axhline(len(exact.moving[0]), color=shaded.INK)
     for eps, r in zip(tolerances, found, strict=True):
         count.semilogy(r.time[1:], np.maximum(r.active[1:], 1))
         energy.plot(r.time, r.energy + r.lost, "--", label=f"eps = {eps:g}")

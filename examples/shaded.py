@@ -14,6 +14,7 @@ from bough.model import Model
 from bough.view import Mesh, Scene, Shapes, picture, rods, scene
 
 ACTIVE, LOCKED, PLAIN = (0.86, 0.16, 0.10), (0.55, 0.60, 0.67), (0.16, 0.36, 0.62)
+INK = "#7a8088"  # of text and axes: legible on light and on dark pages
 SIDES = 12  # of what is round
 
 
@@ -59,13 +60,20 @@ def still(model: Model, shapes: Sequence[Shapes], size: tuple[int, int], look: t
     return picture(made, size, direction=look, zoom=zoom)
 
 
-def save(figure: Any, path: Path) -> None:
-    """Write a picture of 160 colours, a fourth of the size of one with all, and say so."""
+def save(figure: Any, path: Path) -> Path:
+    """Write a picture of 160 colours on a transparent ground, a fourth of the size of one with all, and say so."""
     from matplotlib import pyplot
+    from matplotlib.text import Text
     from PIL import Image
 
+    for text in figure.findobj(Text):
+        text.set_color(INK)
+    for axes in figure.axes:
+        axes.tick_params(which="both", color=INK)
+        axes.spines[:].set_edgecolor(INK)
     whole = io.BytesIO()
-    figure.savefig(whole, dpi=100)
+    figure.savefig(whole, dpi=100, transparent=True)
     pyplot.close(figure)
-    Image.open(whole).convert("RGB").quantize(160, dither=Image.Dither.NONE).save(path, optimize=True)
+    Image.open(whole).convert("RGBA").quantize(160, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"wrote {path}")
+    return path

@@ -10,7 +10,7 @@ import numpy as np
 from bough.tree import Tree
 from bough.types import FloatArray
 from papers.result import Figure
-from papers.style import COLOURS
+from papers.style import COLOURS, INK
 
 MOST_NUMBERED = 45  # nodes up to which numbers are legible
 
@@ -35,10 +35,10 @@ def draw_tree(axes: Any, tree: Tree, title: str) -> None:
     at = places(tree)
     for i in range(tree.n):
         up = tree.parent[i]
-        axes.plot(at[[i, up], 0], at[[i, up], 1], "-", color="#555555", linewidth=1.0, zorder=1)
+        axes.plot(at[[i, up], 0], at[[i, up], 1], "-", color=INK, linewidth=1.0, zorder=1)
     numbered = tree.n <= MOST_NUMBERED
     axes.plot(at[:-1, 0], at[:-1, 1], "o", color=COLOURS[0], markersize=10 if numbered else 4, zorder=2)
-    axes.plot(*at[-1], "s", color="#333333", markersize=8, zorder=2)
+    axes.plot(*at[-1], "s", color=INK, markersize=8, zorder=2)
     for i in range(tree.n if numbered else 0):
         axes.text(*at[i], str(i + 1), color="white", fontsize=6, ha="center", va="center", zorder=3)
     axes.set_title(title, fontsize=9)

@@ -6,16 +6,23 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from bough.errors import required
 from papers.result import Figure
 
-# Distinct also in grey and for the colour-blind (Okabe & Ito); printed values are black, ours coloured.
+# Distinct also in grey and for the colour-blind (Okabe & Ito); printed values are grey, ours coloured.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-PRINTED = {"color": "black", "marker": "x", "linestyle": "none", "markersize": 7, "markeredgewidth": 1.6}
+INK, FAINT = "#7a8088", "#9aa0a860"  # legible on light and on dark pages: the ground is transparent
+PRINTED = {"color": INK, "marker": "x", "linestyle": "none", "markersize": 7, "markeredgewidth": 1.6}
 SETTINGS: dict[Any, Any] = {
-    "font.size": 10, "axes.titlesize": 10.5, "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.6,
+    "font.size": 10, "axes.titlesize": 10.5, "axes.grid": True, "grid.color": FAINT, "grid.linewidth": 0.6,
     "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "lines.linewidth": 1.7,
-    "lines.markersize": 4.5, "legend.frameon": False, "figure.facecolor": "white", "savefig.facecolor": "white",
+    "lines.markersize": 4.5, "legend.frameon": False, "savefig.transparent": True,
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor", "xtick.color", "ytick.color"), INK
+    ),
+    **{f"boxplot.{part}props.color": INK for part in ("box", "whisker", "cap")},
 }  # fmt: skip
 
 
@@ -33,7 +40,7 @@ def drawn(figure: Figure) -> tuple[bytes, bytes]:
         whole, buffer, lines = io.BytesIO(), io.BytesIO(), io.BytesIO()
         canvas.savefig(whole, dpi=130)
         canvas.savefig(lines, format="svg", metadata={"Date": None, "Creator": None})
-    few = Image.open(whole).convert("RGB").quantize(256, dither=Image.Dither.NONE)  # a third of the size
+    few = Image.open(whole).convert("RGBA").quantize(256, dither=Image.Dither.NONE)  # a third of the size
     few.save(buffer, "PNG", optimize=True)
     return buffer.getvalue(), lines.getvalue()
 
@@ -60,9 +67,11 @@ def show_patterns(canvas: Any, patterns: Mapping[str, Any], label: str = "degree
 
 def show_pattern(axes: Any, matrix: Any) -> None:
     """A matrix of zeros and ones, its rows and columns numbered from one as in the papers."""
+    from matplotlib.colors import to_rgba
+
     rows, columns = matrix.shape
     extent = (0.5, columns + 0.5, rows + 0.5, 0.5)
-    axes.imshow(1 - matrix, cmap="gray", vmin=-0.6, vmax=1.0, extent=extent)
+    axes.imshow(np.where(matrix[..., None], to_rgba(INK), 0.0), extent=extent)
     for axis, size in ((axes.xaxis, columns), (axes.yaxis, rows)):
         axis.set_ticks([1, *range(10, size + 1, 10)] if size > 10 else range(1, size + 1))
     axes.grid(False)

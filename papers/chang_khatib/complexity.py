@@ -12,7 +12,7 @@ from bough.sparsity.ltdl import ltdl
 from papers.counting import on_tree
 from papers.featherstone2010.asimo import dense_costs
 from papers.result import MEASURED, Figure, Result, Row
-from papers.style import legend_outside, plain_ticks
+from papers.style import INK, legend_outside, plain_ticks
 from papers.topologies import chain
 
 METHODS = ("chang_khatib", "rjk", "efpa", "pv", "pvr", "ltdl")
@@ -118,8 +118,8 @@ def draw(
         style: dict[str, Any] = {"marker": mark, "linestyle": (0, (3, 4)) if method in COVERING else "-"}
         left.loglog(list(in_n[method]), list(in_n[method].values()), label=method.replace("_", " & "), **style)
         right.loglog(list(in_m[method]), list(in_m[method].values()), **style)
-    right.loglog(list(inverse), list(inverse.values()), "--", color="#555555")
-    left.plot([], [], "--", color="#555555", label="factorizing Lambda^-1")
+    right.loglog(list(inverse), list(inverse.values()), "--", color=INK)
+    left.plot([], [], "--", color=INK, label="factorizing Lambda^-1")
     plain_ticks(left.xaxis, [float(n) for n in next(iter(in_n.values()))])
     plain_ticks(right.xaxis, [float(m) for m in inverse])
     left.set_xlabel("joints n, two hands")

@@ -17,7 +17,7 @@ from bough.simulate import rollout
 from bough.types import FloatArray
 from bough.view import picture, scene
 from papers.result import Figure, Result, exact, measured
-from papers.style import COLOURS, legend_outside
+from papers.style import COLOURS, INK, legend_outside
 
 MASS, SIZE, DT = 3.0, (0.30, 0.40, 0.20), 4e-3
 TIMES = (0.0, 0.3, 1.8, 3.3, 3.6)
@@ -172,9 +172,7 @@ def _spline(time: FloatArray, wanted: FloatArray, box: FloatArray) -> Figure:
         axes = canvas.subplots()
         for k, name in enumerate("xyz"):
             axes.plot(time, box[:, k], color=COLOURS[k], label=f"{name} of the box")
-            axes.plot(
-                time, wanted[:, k], linestyle=(0, (2, 8)), color="#333333", label="its spline" if k == 2 else None
-            )
+            axes.plot(time, wanted[:, k], linestyle=(0, (2, 8)), color=INK, label="its spline" if k == 2 else None)
         axes.set_xlabel("time, s")
         axes.set_ylabel("position, m")
         legend_outside(canvas, axes, 4)

@@ -12,7 +12,7 @@ from bough.model import Model
 from bough.sparsity import ltdl, ltl
 from bough.types import FloatArray
 from papers.result import MEASURED, Figure, Result, Row
-from papers.style import COLOURS, legend_outside
+from papers.style import COLOURS, INK, legend_outside
 
 CONFIGURATIONS, MORE = 100, 2000
 NAMES = ("Cholesky (LAPACK)", "LTL", "LTDL")
@@ -119,7 +119,7 @@ def draw(canvas: Any, samples: dict[str, FloatArray]) -> None:
         for k, name in enumerate(NAMES):
             boxes = axes.boxplot(
                 [e[:, row, k] for e in samples.values()], positions=np.arange(len(samples)) + 0.25 * (k - 1),
-                widths=0.2, whis=(5, 95), showfliers=False, patch_artist=True, medianprops={"color": "black"},
+                widths=0.2, whis=(5, 95), showfliers=False, patch_artist=True, medianprops={"color": INK},
             )  # fmt: skip
             for box in boxes["boxes"]:
                 box.set_facecolor(COLOURS[k])

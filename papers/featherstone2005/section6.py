@@ -13,7 +13,7 @@ from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.tree import Tree
 from papers.counting import on_tree
 from papers.result import Figure, Result, Row, evaluated, exact, measured, rounded
-from papers.style import COLOURS, legend_outside, operations_axis
+from papers.style import COLOURS, INK, legend_outside, operations_axis
 from papers.topologies import chain
 
 
@@ -164,7 +164,7 @@ def draw(canvas: Any, costs: dict[str, Costs]) -> None:
             place = 0.9 * len(ticks)
             _stack(axes, place, stack)
             axes.barh(place + 0.32, own.total, 0.2, color="#bbbbbb", label="this library" if len(ticks) == 3 else None)
-            axes.text(own.total + 150, place + 0.32, f"{own.total:,}", va="center", fontsize=8, color="#555555")
+            axes.text(own.total + 150, place + 0.32, f"{own.total:,}", va="center", fontsize=8, color=INK)
             ticks.append((place + 0.1, f"{name}, {label}"))
     axes.set_yticks(*zip(*ticks, strict=True))
     operations_axis(axes, 30_000)

@@ -12,7 +12,7 @@ from bough.opspace.methods.rjk import rjk_program
 from bough.tree import Tree
 from papers.featherstone2010.asimo import last_dofs, sparse_costs, task_set
 from papers.result import MEASURED, Figure, Result, Row, evaluated, exact, measured, rounded
-from papers.style import COLOURS, PRINTED, legend_outside, operations_axis
+from papers.style import COLOURS, INK, PRINTED, legend_outside, operations_axis
 
 # row: printed ratio, one-sided products of RJK (need corrected) and of Chang & Khatib
 ROWS = {"HF": "1.618", "HFH": "1.923", "+6 HF": "1.369", "+12 HF": "1.095", "8 limbs HF": "2.496", "hands HF": "1.122",
@@ -139,7 +139,7 @@ def _ratios(found: dict[str, Comparison]) -> Figure:
             label="ours",
         )
         axes.plot(range(len(ROWS)), [float(x) for x in ROWS.values()], label="printed", **PRINTED)
-        axes.axhline(1.0, color="#555555", linewidth=1.0)
+        axes.axhline(1.0, color=INK, linewidth=1.0)
         axes.set_xticks(range(len(names)), [name.replace(" ", "\n") for name in names])
         axes.set_ylabel("operations, RJK / sparse factorization")
         axes.grid(False, axis="x")

@@ -12,7 +12,7 @@ from bough.zoo import chain, millipede, molecule, random_tree
 from papers.redon_lin.protocol import DT, TABLE_EXPONENTS, Experiment, simulation
 from papers.redon_lin.table1 import PRINTED
 from papers.result import MEASURED, Figure, Result, Row
-from papers.style import COLOURS, legend_outside
+from papers.style import COLOURS, INK, legend_outside
 
 BONDS, MORE = 10_000, 50_000
 STEPS = 3
@@ -98,7 +98,7 @@ def draw(canvas: Any, counts: dict[str, list[float]]) -> None:
     eps = [2.0**-e for e in TABLE_EXPONENTS]
     for k, (name, found) in enumerate(counts.items()):
         axes.loglog(eps, found, "o^svDP"[k % 6] + ("-", "--")[k // 6], color=COLOURS[k % 6], label=name)
-    axes.plot(eps, PRINTED["joints"][1], "x", color="black", markersize=8, markeredgewidth=2, label="printed", zorder=5)
+    axes.plot(eps, PRINTED["joints"][1], "x", color=INK, markersize=8, markeredgewidth=2, label="printed", zorder=5)
     axes.invert_xaxis()
     axes.set_xlabel("relative joint acceleration error eps")
     axes.set_ylabel("joints computed")

@@ -14,7 +14,7 @@ import numpy as np
 from papers.redon_lin.protocol import FORCES, FULL, MILLIPEDES, SHORT, TABLE_EXPONENTS
 from papers.redon_lin.recording import OWN_RECORD, cells, record
 from papers.result import MEASURED, Figure, Result, Row
-from papers.style import COLOURS, legend_outside
+from papers.style import COLOURS, INK, legend_outside
 
 RECORDED = files("papers.redon_lin") / "recorded.json"
 # by the number of forces, for eps = 2^-3, 2^-7, 2^-11, 2^-15, 2^-19
@@ -38,7 +38,6 @@ REMARKS = (
     "those of the exact methods the best of "
     "several, so that the gains are understated.",
 )
-GREY = "#555555"
 POSTURES = {"millipede": "straight", "millipede, winding": "winding", "millipede, coiled": "coiled"}
 DCA = {1: 875.1, 10: 873.0, 100: 875.0, 1000: 880.0}  # milliseconds
 Cells = dict[str, Any]
@@ -181,7 +180,7 @@ def _by_forces(axes: Any, recorded: Cells, runs: str, what: str) -> None:
             eps = [2.0**-e for e in TABLE_EXPONENTS]
             axes.plot(eps, printed, "x--", color=COLOURS[k], markersize=6, linewidth=0.7, alpha=0.7)
     if runs == "molecule/adjacent":
-        axes.plot([], [], "x--", color=GREY, label="printed", markersize=6, linewidth=0.7)
+        axes.plot([], [], "x--", color=INK, label="printed", markersize=6, linewidth=0.7)
 
 
 FIGURE7 = (
@@ -201,7 +200,7 @@ def _baselines(axes: Any, recorded: Cells, linkage: str, where: str) -> None:
     cpu = recorded[_key(linkage, where, 1, "exact")].get("cpu")
     for method, style, name in (("dca", ":", "divide and conquer"), ("aba", "-.", "ABA")):
         label = name if linkage == "molecule" else None
-        axes.axhline(1e3 * _fastest(recorded, linkage, method, cpu), color=GREY, linestyle=style, label=label)
+        axes.axhline(1e3 * _fastest(recorded, linkage, method, cpu), color=INK, linestyle=style, label=label)
 
 
 def _millipede(recorded: Cells) -> Figure | None:
@@ -215,8 +214,8 @@ def _millipede(recorded: Cells) -> Figure | None:
             left.loglog(x, 1e3 * np.array(y), marker=".", color=COLOURS[k], label=POSTURES[name])
             right.loglog(*_series(recorded, name, "middle", 1, "joints"), marker=".", color=COLOURS[k])
         base = recorded[_key("millipede", "middle", 1, "exact")]
-        left.axhline(1e3 * base["dca"], color=GREY, linestyle=":", label="divide and conquer")
-        left.axhline(1e3 * base["aba"], color=GREY, linestyle="-.", label="ABA")
+        left.axhline(1e3 * base["dca"], color=INK, linestyle=":", label="divide and conquer")
+        left.axhline(1e3 * base["aba"], color=INK, linestyle="-.", label="ABA")
         left.set_ylabel("milliseconds a step")
         right.set_ylabel("joints computed")
         for axes in (left, right):
@@ -251,8 +250,8 @@ def _errors(recorded: Cells) -> Figure:
                 axes.loglog(x, np.array(y) / 4000, ":", color=COLOURS[k])
                 if linkage == "molecule":
                     axes.plot([2.0**-e for e in TABLE_EXPONENTS], PRINTED["error"][forces], "x", color=COLOURS[k])
-            axes.plot([], [], ":", color=GREY, label="over the number of steps")
-            axes.plot([], [], "x", color=GREY, label="printed")
+            axes.plot([], [], ":", color=INK, label="over the number of steps")
+            axes.plot([], [], "x", color=INK, label="printed")
             axes.set_title(linkage)
             axes.set_xlabel("relative joint acceleration error eps")
             axes.invert_xaxis()
