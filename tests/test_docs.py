@@ -247,6 +247,9 @@ def test_the_reference_shows_parameters_by_their_types_and_tables_by_their_names
         assert ":" not in "".join(before)  # for napoleon, what stands before one is a type
         reference.as_it_is(None, "property", f"bough.{name}", None, None, before)
         assert before == after
+    fields = inspect.getdoc(bough.view.Arrows).split("\n")
+    reference.named(None, "class", "bough.view.Arrows", bough.view.Arrows, None, fields)
+    assert fields[fields.index("point") + 1] == "    (k, 3) in the frame of that body"
     text = reference.page("dynamics").split("autodata:: bough.dynamics.FUNCTIONS\n")[1].split("\n\n")
     assert text[0].strip() == ":no-value:"
     assert "``forward_dynamics``" in text[1]

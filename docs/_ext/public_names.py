@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from pydoc import locate
@@ -145,9 +146,17 @@ def named(app: Any, what: str, name: str, found: Any, options: Any, lines: list[
         if not lines or lines[0].startswith("Alias for field"):
             lines[:] = comment(name)
         lines[:1] = [line.replace(":", COLON) for line in lines[:1]]
+    if what == "class" and "Parameters" not in lines:
+        described = [f"{x} : {text}" for x in own(found) for text in comment(f"{name}.{x}")]
+        lines += ["", "Parameters", "----------", *described, ""] * bool(described)
     before, head, after = "\n".join(lines).partition("Parameters\n----------\n")
     listed, gap, rest = after.partition("\n\n")
     lines[:] = (before + head + re.sub(r"^(\w[\w, ]*) : ", r"\1\n    ", listed, flags=re.M) + gap + rest).split("\n")
+
+
+def own(found: Any) -> list[str]:
+    """Arguments of a dataclass or a named tuple."""
+    return [f.name for f in fields(found) if f.init] if is_dataclass(found) else list(getattr(found, "_fields", ()))
 
 
 def comment(field: str) -> list[str]:

@@ -42,6 +42,13 @@ def test_one_of_many_states(tmp_path, ending):
         read_motion(path, 2)
 
 
+def test_a_state_that_is_not_there(tmp_path):
+    arm = bough.zoo.arm(2)
+    rollout(arm, arm.neutral, np.zeros(2), duration=0.01, dt=1e-3).save(tmp_path / "run.npz")
+    with pytest.raises(RecordingError, match=r"has no state 1: it has 1, numbered from 0"):
+        read_motion(tmp_path / "run.npz", 1)
+
+
 @pytest.mark.parametrize("ending", ["npz", "parquet"])
 def test_a_linkage_that_settles(tmp_path, ending):
     if ending == "parquet":
@@ -90,5 +97,5 @@ def test_contact_forces_are_drawn_where_they_act():
 def test_one_state_of_a_batch_is_played():
     many = rollout(bough.zoo.arm(2), np.eye(2), np.zeros((2, 2)), duration=0.01, dt=0.005)
     np.testing.assert_array_equal(played(many, state=1).motion.q, many.q[:, 1])
-    with pytest.raises(RecordingError, match="states 0 to 1"):
+    with pytest.raises(RecordingError, match="no state 2: it has 2"):
         played(many, state=2)

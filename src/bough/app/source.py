@@ -44,7 +44,7 @@ class Source:
         with working("reading the model"):
             if self.is_structure:
                 return self.molecule().model
-            return load(self.file if self.is_named else existing(self.file), **self.options)
+            return load(self.file if self.is_named else model_file(self.file), **self.options)
 
     @property
     def is_structure(self) -> bool:
@@ -89,19 +89,30 @@ class Source:
         from bough.io import doctor
 
         path = self.path()
-        return doctor(self.model()) if path is None else doctor(existing(path), **self.options)
+        return doctor(self.model()) if path is None else doctor(model_file(path), **self.options)
 
 
 def molecule_of(structure: str, ph: float | None = None, **options: Any) -> Molecule:
     """A peptide by its sequence, or a structure that is read, with the hydrogens that it lacks at a pH."""
     from bough import molecules
 
+    if structure.startswith(("zoo:", "robot:")):
+        raise ModelError(f"{short(structure)} is no molecule: expected a PDB or mmCIF file, or peptide:SEQUENCE")
     unknown = options.keys() - {"rotatable", "fixed", "omit"}
     if unknown:
         raise ModelError(f"{short(structure)}: a structure takes none of the options of robots, got {min(unknown)}")
     if structure.startswith("peptide:"):
         return molecules.peptide(structure.removeprefix("peptide:"), rotatable=options.get("rotatable", "all"))
     return molecules.from_file(existing(structure), add_hydrogens=ph, **options)
+
+
+def model_file(file: str) -> str:
+    """The path of an existing file that is no recording."""
+    from bough.record import RECORDINGS
+
+    if file.lower().endswith(RECORDINGS):
+        raise ModelError(f"{short(file, 300)} is a recording, and no model: `bough view` shows it")
+    return existing(file)
 
 
 def existing(file: str) -> str:

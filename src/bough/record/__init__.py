@@ -7,7 +7,7 @@ Belongs here: how files are written and read back, whatever is in them. Does not
 from __future__ import annotations
 
 from bough.record.arrays import check_samples, read_arrays, write_arrays
-from bough.record.files import RECORDINGS, check_folder, check_recording, is_special, replacing
+from bough.record.files import RECORDINGS, check_folder, check_recording, is_special, make_folder, replacing
 from bough.record.origin import cpu_name, machine
 from bough.record.progress import progress_bar
 from bough.record.tables import put_table, read_table, table_facts, write_table
@@ -20,6 +20,7 @@ __all__ = [
     "cpu_name",
     "is_special",
     "machine",
+    "make_folder",
     "progress_bar",
     "put_table",
     "read_arrays",

@@ -39,7 +39,8 @@ def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
     # a flipped bit may turn any length, type or method in the file into nonsense
     except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, NotImplementedError, RuntimeError,
             SyntaxError, MemoryError, OverflowError, zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
-        raise RecordingError(f"{str(path)!r} is damaged or no .npz file: {error}") from None
+        why = f": {error}" if zipfile.is_zipfile(path) else ""  # numpy's own words are about other formats
+        raise RecordingError(f"{str(path)!r} is damaged or no .npz file{why}") from None
     expected = arrays.pop(DIGEST, None)
     if expected is not None and str(expected) != digest(arrays):
         raise RecordingError(f"{str(path)!r} is damaged: its digest does not match its content")

@@ -24,29 +24,39 @@ def is_special(path: str | Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or str(path).startswith(("/dev/", "/proc/"))
 
 
-def check_folder(path: str | Path) -> None:
-    """Check that the folder of a file exists and is writable."""
+def check_folder(path: str | Path, *suffixes: str) -> Path:
+    """The path of a file that can be written: its folder is there, and its name ends as one of these does, if any."""
     path = Path(path)
     if path.is_dir():
         raise OptionError(f"{short(str(path))!r} is a folder, expected the name of a file")
     if is_special(path):
         if not os.access(path, os.W_OK):
             raise OptionError(f"{short(str(path))!r} may not be written to")
-        return
+        return path
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise OptionError(f"{short(str(path))!r}: expected the name of a {' or '.join(suffixes)} file")
     if not path.parent.is_dir():
         raise OptionError(f"{short(str(path))!r}: there is no folder {short(str(path.parent))!r}")
     if not os.access(path.parent, os.W_OK):
         raise OptionError(f"{short(str(path))!r}: the folder {short(str(path.parent))!r} may not be written into")
+    return path
+
+
+def make_folder(path: str | Path) -> Path:
+    """A folder to write into, made if it is not there."""
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise OptionError(f"{short(str(path))!r} cannot be a folder: a file is in the way") from None
+    return path
 
 
 def check_recording(path: str | Path) -> Path:
     """The path of a .npz or .parquet file that can be written."""
-    path = Path(path)
-    if path.suffix not in RECORDINGS:
-        raise OptionError(f"{short(str(path))!r}: a recording is written as .npz or .parquet")
+    path = check_folder(path, *RECORDINGS)
     if path.suffix == ".parquet":
         required("pyarrow", "tables", "a .parquet file")
-    check_folder(path)
     return path
 
 

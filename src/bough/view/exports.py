@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough.errors import OptionError, required, short
+from bough.errors import required
 from bough.model import WORLD
 from bough.record import check_folder, replacing
 from bough.types import FloatArray
@@ -27,7 +27,7 @@ OBJECT = json.dumps({"type": "object"}).encode()
 def save_rerun(scene: Scene, path: str | Path) -> Path:
     """Write meshes, poses and tracks as a recording of Rerun (extra `rerun`)."""
     rr = required("rerun", "rerun", "a recording of Rerun")
-    path, names = checked(path, ".rrd"), [*scene.labels(), WORLD]
+    path, names = check_folder(path, ".rrd"), [*scene.labels(), WORLD]
     stream = rr.RecordingStream("bough", recording_id=scene.title or scene.model.name)
     stream.save(path)
     for body, number, part, corners, faces, colour in _meshes(scene):
@@ -50,7 +50,7 @@ def save_rerun(scene: Scene, path: str | Path) -> Path:
 def save_mcap(scene: Scene, path: str | Path) -> Path:
     """Write meshes, poses and tracks as messages of Foxglove in JSON (extra `mcap`)."""
     writer_of = required("mcap.writer", "mcap", "an MCAP file").Writer
-    path, names = checked(path, ".mcap"), [*scene.labels(), WORLD]
+    path, names = check_folder(path, ".mcap"), [*scene.labels(), WORLD]
     time, poses = _poses(scene)
     turns = quaternions(poses[:, :, :3, :3].reshape(-1, 3, 3)).reshape(*poses.shape[:2], 4)
     with replacing(path) as file:
@@ -82,15 +82,6 @@ def save_mcap(scene: Scene, path: str | Path) -> Path:
             if tracks:
                 send("/plots", t, {name: float(track[k]) for name, track in tracks.items()})
         writer.finish()
-    return path
-
-
-def checked(path: str | Path, suffix: str) -> Path:
-    """A path with this suffix, in an existing folder."""
-    path = Path(path)
-    if path.suffix.lower() != suffix:
-        raise OptionError(f"{short(str(path))!r}: expected the name of a {suffix} file")
-    check_folder(path)
     return path
 
 

@@ -34,6 +34,7 @@ MESH_FORMATS = ("stl", "obj", "dae", "ply", "off", "glb", "gltf")  # no archives
 
 Colour = tuple[float, float, float]
 Coloured = tuple[Mesh, Colour | None]
+NOT_HERE = "no such file here; package_paths, --package-path, names more folders"
 WHITE = (1.0, 1.0, 1.0)  # a texture has its own colours
 
 
@@ -150,7 +151,7 @@ class Meshes:
         found = [path for path in self.candidates(name) if path.is_file()]
         path = next((path for path in found if path in self.trusted), None)
         if path is None:
-            return self.lose(OUTSIDE if found else "no such file here", name)
+            return self.lose(OUTSIDE if found else NOT_HERE, name)
         try:
             return [(simplified(mesh), colour) for mesh, colour in read_mesh(path)]
         except Exception as error:  # readers of meshes raise anything

@@ -43,7 +43,8 @@ def read_motion(path: str | Path, state: int = 0) -> Recorded:
     if "time" not in arrays or "q" not in arrays or not arrays["time"].size:
         raise RecordingError(f"{short(str(path))!r} has no times and configurations to play (record with q)")
     check_samples(path, arrays, ("time", "q", "v", "tau", "contact_force", "joints", "bound", "seconds"))
-    arrays = of_state(arrays, state, repr(short(str(path))))
+    if path.suffix == ".npz":
+        arrays = of_state(arrays, state, repr(short(str(path))))
     q = arrays["q"]
     if q.ndim != 2 or len(q) != len(arrays["time"]):
         raise RecordingError(f"{short(str(path))!r} is damaged: q has shape {q.shape}")
@@ -54,11 +55,9 @@ def read_motion(path: str | Path, state: int = 0) -> Recorded:
 
 def of_state(arrays: Arrays, state: int, what: str) -> Arrays:
     """The arrays of one of many states."""
-    many = arrays["q"].shape[:2]
-    if arrays["q"].ndim != 3:
-        return arrays
+    many = arrays["q"].shape[:2] if arrays["q"].ndim == 3 else (0, 1)
     if not 0 <= state < many[1]:
-        raise RecordingError(f"{what} has states 0 to {many[1] - 1}, not {state}")
+        raise RecordingError(f"{what} has no state {state}: it has {many[1]}, numbered from 0")
     return {name: a[:, state] if a.ndim >= 3 and a.shape[:2] == many else a for name, a in arrays.items()}
 
 

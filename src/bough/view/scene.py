@@ -146,8 +146,7 @@ class Scene:
         """Write `html` to a file."""
         from bough.record import check_folder, replacing
 
-        check_folder(path)
-        with replacing(path) as file:
+        with replacing(check_folder(path)) as file:
             file.write(self.html().encode())
         return Path(path)
 
@@ -179,9 +178,10 @@ class Scene:
 
     def screenshot(self, path: str | Path, **options: Any) -> Path:
         """Write a PNG, without a browser or a display; options as in `bough.view.picture`."""
+        from bough.record import check_folder
         from bough.view.picture import picture, write_png
 
-        return write_png(path, picture(self, **options))
+        return write_png(check_folder(path, ".png"), picture(self, **options))
 
     def video(self, path: str | Path, *, fps: float = 25.0, **options: Any) -> Path:
         """Write the motion in real time as .gif or .mp4 (extra `video`); options as in `bough.view.picture`."""

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from bough.arguments import explained
-from bough.errors import OptionError, TooLargeError, required, short, unknown_option
+from bough.errors import OptionError, TooLargeError, required, unknown_option
 from bough.record import check_folder, replacing
 from bough.types import IntArray
 from bough.view.picture import picture
 from bough.view.scene import Scene, nearest
 
-FORMATS = (".gif", ".mp4")
 MOST = 10_000  # frames, which are kept in memory until they are written
 
 
@@ -32,12 +31,9 @@ def frame_samples(scene: Scene, fps: float) -> IntArray:
 @explained
 def save_video(scene: Scene, path: str | Path, *, fps: float = 25.0, **options: Any) -> Path:
     """Write the motion of `scene` as .gif or .mp4; `options` are those of `picture` but for `sample`."""
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise OptionError(f"{short(str(path))}: a video is a file {' or '.join(FORMATS)}")
+    path = check_folder(path, ".gif", ".mp4")
     if not 1.0 <= fps <= 100.0:
         raise OptionError(f"fps must be from 1 to 100, got {fps!r}")
-    check_folder(path)
     if odd := options.keys() - {"size", "direction", "zoom"}:
         raise unknown_option(f"there is no option {min(odd)!r}", min(odd), ("fps", "size", "direction", "zoom"))
     frames = (picture(scene, sample=int(sample), **options) for sample in frame_samples(scene, fps))

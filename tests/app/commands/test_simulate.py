@@ -113,6 +113,19 @@ def test_the_ground_carries_what_touches_it(run, tmp_path):
     assert "the ground pushes with" in run("simulate", "box.urdf", "-f", "--contact", "box", "--duration", 0.01)
 
 
+def test_a_robot_in_the_ground_starts_on_it(run):
+    """Published robots have their root at the origin, and their feet below it."""
+    feet = [word for foot in ("lf_foot", "rf_foot", "lh_foot", "rh_foot") for word in ("--contact", foot)]
+    dog, options = bough.zoo.quadruped(), ("--duration", 0.01, "--record", "run.npz")
+    run("simulate", "zoo:quadruped", *feet, "--ground", 3.0, *options)
+    q = Recording.load("run.npz", dog).q[0]
+    height = bough.Dynamics(dog).placements(q)[[dog.frame(foot) for foot in feet[1::2]], 2, 3]
+    np.testing.assert_allclose(height.min(), 3.0, atol=1e-12)
+    for more, expected in ((("--ground", -3.0), dog.rest_configuration[2]), (("--height", 0.1), 0.1)):
+        run("simulate", "zoo:quadruped", *feet, *more, *options)
+        assert Recording.load("run.npz", dog).q[0, 2] == expected
+
+
 def test_loops_are_closed_and_held(run, tmp_path):
     pytest.importorskip("mujoco")
     bar = '<geom type="capsule" fromto="0 0 0 {} 0 0" size="0.02"/>'

@@ -52,7 +52,6 @@ def export(
     import numpy as np
 
     from bough.dynamics import export_c
-    from bough.errors import OptionError, short
     from bough.record import check_folder
 
     requests, dtype = [function_request(text) for text in functions or DEFAULT], np.float32 if single else np.float64
@@ -70,9 +69,7 @@ def export(
             return
         say(f"wrote the package {file}\nfunctions: {', '.join(names)}\nin a workspace: colcon build, colcon test")
         return
-    if file.suffix != ".c":
-        raise OptionError(f"{short(str(file))!r}: expected the name of a .c file")
-    check_folder(file)
+    check_folder(file, ".c")
     model = source.model()
     with working("writing C"):
         written = export_c(model, requests, file, prefix=prefix, dtype=dtype)

@@ -56,7 +56,7 @@ def simulate(
     contact: Touching = [],  # noqa: B006
     ground: Annotated[float, typer.Option(help="Height of the ground, m.")] = 0.0,
     friction: Annotated[float, typer.Option(min=0.0, help="Friction coefficient of the ground.")] = 0.8,
-    height: Annotated[float | None, typer.Option(help="Lift the base of a floating robot to this z, m.")] = None,
+    height: Annotated[float | None, typer.Option(help="Start with the base of a floating robot at this z, m.")] = None,
     without: Without = [],  # noqa: B006
     seed: Seed = None,
     integrator: Annotated[str, typer.Option(help="Or runge_kutta_4, lie_midpoint.")]
@@ -67,9 +67,9 @@ def simulate(
 ) -> None:  # fmt: skip
     """Simulate a robot, and record its motion.
 
-    It starts at rest, with slack springs and joints within their limits. Gravity, forces, a controller, damping,
-    springs and limits act on it. Loops are closed at the start and stay closed. Contacts are hard, with exact
-    friction cones.
+    It starts at rest, with slack springs and joints within their limits. A floating robot starts with its contacts
+    on or above the ground. Gravity, forces, a controller, damping, springs and limits act on it. Loops are closed at
+    the start and stay closed. Contacts are hard, with exact friction cones.
     """
     import numpy as np
 
@@ -86,7 +86,8 @@ def simulate(
     model, forces = source.model(), dict[str, Any]()
     for name, numbers in map(placed_force, force):
         forces[name] = forces.get(name, np.zeros(6)) + np.pad(numbers, (0, 6 - len(numbers)))
-    q, touching = start(model, seed, height), contacts_of(contact, ground, friction)
+    touching = contacts_of(contact, ground, friction)
+    q = start(model, seed, height, touching)
     if touching is None and model.joints[0].type == "floating" and np.any(model.gravity):
         note(f"nothing stops the fall of {model.name}: put it on the ground with --contact FRAME (and --height)")
     rest = np.zeros(model.nv)
@@ -131,13 +132,18 @@ def simulate(
         say(f"wrote {record}")
 
 
-def start(model: Model, seed: int | None, height: float | None) -> FloatArray:
-    """Where springs are slack and joints within their limits, or a random configuration; its loops are closed."""
+def start(model: Model, seed: int | None, height: float | None, contacts: Contacts | None = None) -> FloatArray:
+    """Where springs are slack and joints within their limits, or a random configuration; its loops are closed.
+
+    A floating robot whose contacts would be in the ground is lifted out of it, unless a height is given.
+    """
     import numpy as np
 
+    from bough.dynamics import Dynamics
     from bough.dynamics.laws import coordinate_limits
     from bough.errors import OptionError
     from bough.opspace import close_loops
+    from bough.simulate.contacts import ContactSpace
 
     q = model.rest_configuration.copy() if seed is None else model.random_configuration(np.random.default_rng(seed))
     v, places, lower, upper = coordinate_limits(model)
@@ -150,6 +156,9 @@ def start(model: Model, seed: int | None, height: float | None) -> FloatArray:
         q = close_loops(model, q).q
         for k in v[(q[places] < lower - 1e-6) | (q[places] > upper + 1e-6)]:
             note(f"{model.dof_names[k]} of {model.name} starts outside its limits, to close the loops")
+    if contacts is not None and height is None and model.joints[0].type == "floating":
+        depth = ContactSpace(Dynamics(model, general=True), contacts).depth(q[None])[0]
+        q[model.joints[0].q.start + 2] += max(depth, 0.0)
     return q
 
 

@@ -49,9 +49,10 @@ def view(
     from bough.record import check_folder
 
     wide_high = pixels(size)
-    for file in (html, screenshot, video, rerun, mcap):
+    suffixes = {screenshot: [".png"], video: [".gif", ".mp4"], rerun: [".rrd"], mcap: [".mcap"], html: []}
+    for file, own in suffixes.items():
         if file is not None:
-            check_folder(file)
+            check_folder(file, *own)
     with working("making the scene"):
         found = scene(source, of, state)
     at = len(found.motion.time) - 1 if sample is None and found.motion else sample

@@ -139,7 +139,7 @@ def shown(found: Carried) -> Scene:
     beside = [np.array(SOLE["point"]) + (0.0, 0.13 * sign, 0.0) for _, sign in SIDES]  # legs would hide them
     tracks = {
         "force under the feet, N": found.forces[:, :, 2].sum(axis=1), "box from its path, mm": 1e3 * found.box_error,
-        "largest torque over its limit": found.effort,
+        "largest torque / its limit": found.effort,
     }  # fmt: skip
     looked = scene(found.model, pieces=pieces, title="A humanoid lowers a box to the floor and lifts it")
     return looked.playing(found.time, found.q, tracks, arrows=arrows(found.model, SOLES, found.forces, beside))

@@ -23,7 +23,7 @@ from bough.app.bench.timing import contest
 from bough.app.story import box, runs
 from bough.dynamics import Dynamics
 from bough.errors import MissingExtraError
-from bough.record import progress_bar, replacing
+from bough.record import make_folder, progress_bar, replacing
 from bough.view import Scene, scene
 from bough.view.html import START, data, document, scene_element, scripts
 from bough.zoo import humanoid
@@ -87,6 +87,7 @@ Act = tuple[dict[str, str], dict[str, Any]]  # texts of the page, and its number
 def write(to: Path, say: Say, progress: bool = False) -> tuple[Path, dict[str, Any]]:
     """Run everything, and write the page into a folder: its file, and the numbers that are in it."""
     known = json.loads(text("recorded.json"))
+    make_folder(to)
     parts, numbers = {}, {}  # type: tuple[dict[str, str], dict[str, Any]]
     with progress_bar("demonstrating", 3, progress) as advance:
         for name, run in (("humanoid", carrying), ("molecule", pulling), ("quadrupeds", falling)):
@@ -107,7 +108,6 @@ def write(to: Path, say: Say, progress: bool = False) -> tuple[Path, dict[str, A
     )  # fmt: skip
     style = f"<style>{text('story.css')}</style>"
     page = document("Bough: a demonstration", style + body, scripts() + START + COPY)
-    to.mkdir(parents=True, exist_ok=True)
     with replacing(to / "index.html") as file:
         file.write(page.encode())
     return to / "index.html", numbers

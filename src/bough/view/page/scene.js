@@ -41,6 +41,7 @@ async function open_scene(element) {
     if (state.follow) camera.target = camera.target.map((x, k) => x + world[4 * k + 3] - before[k]);
     stage.move(world, active);
     if (arrows) arrows(world, state.sample);
+    if (state.tell) state.tell();
     changed();
   };
   const sliders = show_sliders(content, q, () => { stage.adaptive = 0; state.move(null); });

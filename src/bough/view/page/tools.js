@@ -62,17 +62,20 @@ function listen_to_keys(element, bar) {
 function tell_on_click(element, state) {
   const canvas = state.stage.canvas, label = make("p", "hint picked");
   element.append(label);
-  let down = null;
+  const bodies = state.content.bodies;
+  let down = null, picked = -1;
+  state.tell = () => {
+    if (picked < 0 || !bodies) { label.textContent = ""; return; }
+    const at = [3, 7, 11].map((k) => state.world[12 * picked + k].toFixed(3)).join(", ");
+    const mass = picked < bodies.mass.length ? `, ${Number(bodies.mass[picked].toPrecision(4))} kg` : "";
+    label.textContent = `${bodies.names[picked]}${mass}; its joint's frame is at ${at} m`;
+  };
   canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; });
   canvas.addEventListener("pointerup", (e) => {
     if (!down || Math.hypot(e.clientX - down[0], e.clientY - down[1]) > 4) return;
     const box = canvas.getBoundingClientRect();
-    const body = body_at(state, (2 * (e.clientX - box.x)) / box.width - 1, 1 - (2 * (e.clientY - box.y)) / box.height);
-    const bodies = state.content.bodies;
-    if (body < 0 || !bodies) { label.textContent = ""; return; }
-    const at = [3, 7, 11].map((k) => state.world[12 * body + k].toFixed(3)).join(", ");
-    const mass = body < bodies.mass.length ? `, ${Number(bodies.mass[body].toPrecision(4))} kg` : "";
-    label.textContent = `${bodies.names[body]}${mass}; its joint's frame is at ${at} m`;
+    picked = body_at(state, (2 * (e.clientX - box.x)) / box.width - 1, 1 - (2 * (e.clientY - box.y)) / box.height);
+    state.tell();
   });
 }
 
