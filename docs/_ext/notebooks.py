@@ -1,4 +1,4 @@
-"""Notebooks as pages: cells of text and of code, each with what it prints (tests compare it with a run)."""
+"""Notebooks as pages: cells of text and of code, each with what it prints (tests compare it with a run) and draws."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ def as_markdown(path: Path) -> str:
     for cell in json.loads(path.read_text())["cells"]:
         text = "".join(cell["source"])
         parts += [f"```python\n{text}\n```" if cell["cell_type"] == "code" else text, ""]
-        printed = "".join("".join(output["text"]) for output in cell.get("outputs", ()))
+        outputs = cell.get("outputs", ())
+        printed = "".join("".join(output.get("text", "")) for output in outputs)
         parts += [f"```text\n{printed.rstrip()}\n```", ""] * bool(printed)
+        for picture in (output["data"]["image/png"] for output in outputs if "data" in output):
+            parts += [
+                f'```{{raw}} html\n<img alt="what the cell draws" src="data:image/png;base64,{picture}">\n```',
+                "",
+            ]
     parts.append(f"This page is a notebook: {{download}}`{path.name} <{path.name}>`.\n")
     return "\n".join(parts)
 
