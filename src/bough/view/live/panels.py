@@ -16,7 +16,8 @@ from bough.view.live.stage import Stage, quaternions, resent
 from bough.view.shapes import unit
 
 MOST_SLIDERS = 60
-BASE = ("x, m", "y, m", "z, m", "turn x, rad", "turn y, rad", "turn z, rad")  # in the frame of the base
+BASE = ("x", "y", "z", "turn x", "turn y", "turn z")  # in the frame of the base
+POSITIONS = {"floating": 3, "planar": 2, "prismatic": 1}  # degrees of freedom of a joint that are lengths
 WORDS = "the inertia of the frame's linear motion"
 LARGEST_SPACE = 300  # degrees of freedom up to which Lambda is shown
 
@@ -31,8 +32,12 @@ class Sliders:
         self.values = self.model.difference(self.model.neutral, self.q)
         low, high = self.model.limits.lower, self.model.limits.upper
         bounded = np.isfinite(low) & np.isfinite(high) & (high - low < 4 * np.pi) & (high > low)
-        self.low = np.minimum(np.where(bounded, low, -np.pi), self.values)
-        self.high = np.maximum(np.where(bounded, high, np.pi), self.values)
+        self.is_length = np.zeros(self.model.nv, bool)
+        for joint in self.model.joints:
+            self.is_length[joint.v.start : joint.v.start + POSITIONS.get(joint.type, 0)] = True
+        reach = np.where(self.is_length, 1.0, np.pi)
+        self.low = np.minimum(np.where(bounded, low, -reach), self.values)
+        self.high = np.maximum(np.where(bounded, high, reach), self.values)
         self.folder = server.gui.add_folder("Joints", expand_by_default=self.model.nv <= MOST_SLIDERS)
         self.handles: dict[int, Any] = {}
         if self.model.nv > MOST_SLIDERS:
@@ -53,10 +58,8 @@ class Sliders:
     def _label(self, k: int, name: str) -> str:
         """The name of a degree of freedom with its unit; of a floating base, what it moves."""
         joint = next(joint for joint in self.model.joints if joint.v.start <= k < joint.v.stop)
-        if joint.type == "floating":
-            return f"{joint.name} {BASE[k - joint.v.start]}"
-        slides = joint.type == "prismatic" or (joint.type == "planar" and k < joint.v.stop - 1)
-        return f"{name}, {'m' if slides else 'rad'}"
+        name = f"{joint.name} {BASE[k - joint.v.start]}" if joint.type == "floating" else name
+        return f"{name}, {'m' if self.is_length[k] else 'rad'}"
 
     def _slider(self, k: int, name: str) -> Any:
         low, high = float(self.low[k]), float(self.high[k])
