@@ -77,6 +77,19 @@ def show_json(value: Any) -> None:
     typer.echo(json.dumps(plain(value), indent=1, ensure_ascii=False))
 
 
+def report(json: bool, facts: Any, *lines: str) -> None:
+    """A result: one JSON document for machines, or lines of text."""
+    if json:
+        show_json(facts)
+    for line in () if json else lines:
+        say(line)
+
+
+def wrote(*paths: Path | None) -> list[str]:
+    """A line for each file that was written."""
+    return [f"wrote {path}" for path in paths if path is not None]
+
+
 def plain(value: Any) -> Any:
     """Arrays, dataclasses and their like as what JSON has."""
     if is_dataclass(value) and not isinstance(value, type):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bough.app.shell import Json, example, out, say, show_json
+from bough.app.shell import Json, example, out, report
 from bough.app.source import HELP, Source, complete_model, with_model_options
 
 app = typer.Typer(
@@ -23,10 +23,9 @@ def info(json: Json = False) -> None:
     from bough.compile.run import cache
 
     found = cache.info()
-    if json:
-        show_json({"directory": found.directory, "entries": found.entries, "bytes": found.size, "limit": found.limit})
-    else:
-        say(f"{found.directory}: {found.entries} entries, {found.size / 2**20:.1f} of {found.limit / 2**20:.0f} MiB")
+    facts = {"directory": found.directory, "entries": found.entries, "bytes": found.size, "limit": found.limit}
+    size, limit = found.size / 2**20, found.limit / 2**20
+    report(json, facts, f"{found.directory}: {found.entries} entries, {size:.1f} of {limit:.0f} MiB")
 
 
 @app.command(epilog=example("bough cache warm zoo:arm"))
@@ -49,7 +48,7 @@ def warm(
     from bough.app.warm import warm
 
     count = warm(Source(model, options).model() if model else None, None if json else out())
-    show_json({"functions": count}) if json else say(f"{count} functions are ready")
+    report(json, {"functions": count}, f"{count} functions are ready")
 
 
 @app.command(epilog=example("bough cache clear"))
@@ -58,4 +57,4 @@ def clear(json: Json = False) -> None:
     from bough.compile.run import cache
 
     count = cache.clear()
-    show_json({"removed": count}) if json else say(f"removed {count} entries")
+    report(json, {"removed": count}, f"removed {count} entries")

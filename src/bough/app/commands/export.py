@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bough.app.shell import Json, say, show_json, working
+from bough.app.shell import Json, report, working, wrote
 from bough.app.source import Source, of_model
 
 DEFAULT = ["forward_dynamics", "inverse_dynamics", "mass_matrix"]
@@ -51,39 +51,29 @@ def export(
     """
     import numpy as np
 
+    from bough.app.ros2 import check_package, exported, write_package
     from bough.dynamics import export_c
     from bough.record import check_folder
 
     requests, dtype = [function_request(text) for text in functions or DEFAULT], np.float32 if single else np.float64
+    name = check_package(file) if ros2 else check_folder(file, ".c").stem
+    start = prefix or (name if ros2 else None)
+    with TemporaryDirectory() as made, working("writing C"):
+        place = Path(made) / f"{name}.c" if ros2 else file
+        files = list(export_c(source.model(), requests, place, prefix=start, dtype=dtype))
+        text, header = (path.read_text() for path in files)
+    facts: dict[str, Any] = {"functions": [function.full for function in exported(header)]}
+    words = f"functions: {', '.join(facts['functions'])}"
     if ros2:
-        from bough.app.ros2 import check_package, exported, write_package
-
-        name = check_package(file)
-        with TemporaryDirectory() as made, working("writing C"):
-            c, h = export_c(source.model(), requests, Path(made) / f"{name}.c", prefix=prefix or name, dtype=dtype)
-            text, header = c.read_text(), h.read_text()
-        files = write_package(file, text, header, prefix or name)
-        names = [function.full for function in exported(header)]
-        if json:
-            show_json({"files": files, "functions": names, "package": file.name})
-            return
-        say(f"wrote the package {file}\nfunctions: {', '.join(names)}\nin a workspace: colcon build, colcon test")
-        return
-    check_folder(file, ".c")
-    model = source.model()
-    with working("writing C"):
-        written = export_c(model, requests, file, prefix=prefix, dtype=dtype)
-    header = written[1].read_text()
-    names = re.findall(r"^(?:void|int|double|float) (\w+)\(", header, re.MULTILINE)
-    snippet = file.with_suffix(".cmake")
-    target = re.sub(r"[^A-Za-z0-9_.+-]", "_", file.stem)
-    snippet.write_text(CMAKE.format(name=snippet.name, target=target, source=file.name))
-    if json:
-        show_json({"files": [*written, snippet], "functions": names, "target": target})
-        return
-    for path in (*written, snippet):
-        say(f"wrote {path}")
-    say(f"functions: {', '.join(names)}")
+        facts |= {"files": write_package(file, text, header, start or name), "package": name}
+        lines = [f"wrote the package {file}", words, "in a workspace: colcon build, colcon test"]
+    else:
+        files.append(file.with_suffix(".cmake"))
+        target = re.sub(r"[^A-Za-z0-9_.+-]", "_", name)
+        files[-1].write_text(CMAKE.format(name=files[-1].name, target=target, source=file.name))
+        facts |= {"files": files, "target": target}
+        lines = [*wrote(*files), words]
+    report(json, facts, *lines)
 
 
 def function_request(text: str) -> tuple[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bough.app.shell import Json, note, patient, say, show_json, working
+from bough.app.shell import Json, note, patient, report, working, wrote
 from bough.app.source import Source, existing, of_model
 
 if TYPE_CHECKING:
@@ -59,20 +59,15 @@ def identify(
     samples = measurements(data)
     with patient("compiling the regressor of this robot"), working("identifying"):
         found = fit(model, *samples, drive=tuple(drive), noise=noise, prior=prior)
-    if json:
-        if to is not None:
-            write_urdf(found.model, source.file, to, **source.options)
-        show_json(facts(model, found, len(samples[0]), to))
-        return
-    say(f"{len(samples[0]):,} samples: {found}")
-    say(f"{'body':32}{'mass before':>14}{'after':>12}{'standard error':>18}")
+    if to is not None:
+        write_urdf(found.model, source.file, to, **source.options)
+    lines = [f"{len(samples[0]):,} samples: {found}"]
+    lines.append(f"{'body':32}{'mass before':>14}{'after':>12}{'standard error':>18}")
     for k, body in enumerate(model.body_names):
         error = found.standard_errors[10 * k]
         shown = f"{error:.3g}" if error < float("inf") else "not identifiable"
-        say(f"{body:32}{model.inertias[k, 0]:14.5g}{found.model.inertias[k, 0]:12.5g}{shown:>18}")
-    if to is not None:
-        write_urdf(found.model, source.file, to, **source.options)
-        say(f"wrote {to}")
+        lines.append(f"{body:32}{model.inertias[k, 0]:14.5g}{found.model.inertias[k, 0]:12.5g}{shown:>18}")
+    report(json, facts(model, found, len(samples[0]), to), *lines, *wrote(to))
 
 
 def facts(model: Model, found: Identification, samples: int, to: Path | None) -> dict[str, Any]:

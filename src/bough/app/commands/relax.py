@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bough.app.shell import Json, say, show_json, working
+from bough.app.shell import Json, report, working, wrote
 from bough.app.source import molecule_of
 
 FORCE_FIELD = ["amber14-all.xml", "implicit/gbn2.xml"]
@@ -62,15 +62,14 @@ def relax(
 
         write_page(found, page)
     moved = molecules.rmsd(molecule.atoms.positions, found.positions)
-    if json:
-        show_json({"molecule": molecule.model.name, "atoms": len(molecule.atoms), "dofs": molecule.model.nv,
-                   "start": found.energies[0], "energy": found.energy, "calls": found.calls, "reason": found.reason,
-                   "rmsd": moved, "notes": molecule.notes, "files": written})  # fmt: skip
-        return
-    for note in molecule.notes:
-        say(f"note: {note}")
-    say(f"{molecule.model.name}: {len(molecule.atoms):,} atoms, {molecule.model.nv:,} degrees of freedom")
-    say(f"energy {found.energies[0]:.6g} -> {found.energy:.6g} kJ/mol in {found.calls} calls: {found.reason}")
-    say(f"moved by {moved:.3g} nm (RMSD)")
-    for path in written:
-        say(f"wrote {path}")
+    facts = {
+        "molecule": molecule.model.name, "atoms": len(molecule.atoms), "dofs": molecule.model.nv,
+        "start": found.energies[0], "energy": found.energy, "calls": found.calls, "reason": found.reason,
+        "rmsd": moved, "notes": molecule.notes, "files": written,
+    }  # fmt: skip
+    report(
+        json, facts, *(f"note: {note}" for note in molecule.notes),
+        f"{molecule.model.name}: {len(molecule.atoms):,} atoms, {molecule.model.nv:,} degrees of freedom",
+        f"energy {found.energies[0]:.6g} -> {found.energy:.6g} kJ/mol in {found.calls} calls: {found.reason}",
+        f"moved by {moved:.3g} nm (RMSD)", *wrote(*written),
+    )  # fmt: skip

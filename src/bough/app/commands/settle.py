@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Annotated
 
 import typer
 
-from bough.app.shell import Forces, Json, Record, patient, say, show_json, watched
+from bough.app.shell import Forces, Json, Record, patient, report, watched, wrote
 from bough.app.source import Source, of_model
 
 
@@ -65,10 +66,7 @@ def settle(
     if forecast:
         with patient("compiling the code of adaptive steps"):
             expected = simulation.forecast([eps or 1e-3] + [10.0**-k for k in range(1, 8)])
-        if json:
-            show_json({"model": model.name, "forecast": expected})
-        else:
-            say(str(expected))
+        report(json, {"model": model.name, "forecast": expected}, str(expected))
         return
     watching = [*dict.fromkeys([*body, *(name for name, _ in forces)])]
     before = simulation.positions(watching)
@@ -82,15 +80,18 @@ def settle(
     if recorder is not None and record is not None:
         recorder.save(record, text)
     after, stats = simulation.positions(watching), simulation.stats
-    if json:
-        places = [{"body": b, "from": x, "to": y} for b, x, y in zip(watching, before, after, strict=True)]
-        show_json({"model": model.name, "joints": len(model.joints), "stats": stats, "bodies": places, "file": record})
-        return
-    say(f"{model.name}: {stats.steps} steps, method {stats.method}, {stats.joints:,.0f} of {model.nv:,} joint "
-        f"accelerations computed in the last one, {1e3 * stats.seconds:.3g} ms a step")  # fmt: skip
-    say(f"error bound {stats.bound:.3g} (allowed: {measure.value} {eps:g}), {stats.memory / 2**20:.1f} MiB")
-    for name, start, end in zip(watching, before.tolist(), after.tolist(), strict=True):
-        say(f"{name}: from ({start[0]:.5g}, {start[1]:.5g}, {start[2]:.5g}) "
-            f"to ({end[0]:.5g}, {end[1]:.5g}, {end[2]:.5g}) m")  # fmt: skip
-    if record:
-        say(f"wrote {record}")
+    places = [{"body": b, "from": x, "to": y} for b, x, y in zip(watching, before, after, strict=True)]
+    report(
+        json,
+        {"model": model.name, "joints": len(model.joints), "stats": stats, "bodies": places, "file": record},
+        f"{model.name}: {stats.steps} steps, method {stats.method}, {stats.joints:,.0f} of {model.nv:,} joint "
+        f"accelerations computed in the last one, {1e3 * stats.seconds:.3g} ms a step",
+        f"error bound {stats.bound:.3g} (allowed: {measure.value} {eps:g}), {stats.memory / 2**20:.1f} MiB",
+        *(f"{place['body']}: from {point(place['from'])} to {point(place['to'])} m" for place in places),
+        *wrote(record),
+    )
+
+
+def point(x: Iterable[float]) -> str:
+    """A place in words."""
+    return f"({', '.join(f'{value:.5g}' for value in x)})"

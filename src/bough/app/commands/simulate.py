@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bough.app.shell import Forces, Json, Record, note, patient, say, show_json, watched
+from bough.app.shell import Forces, Json, Record, note, patient, report, watched, wrote
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
@@ -113,23 +113,21 @@ def simulate(
     if record:
         motion.save(record, source.text(force=force, contact=contact))
     energy = motion.energy()
-    report = {
+    facts = {
         "model": model.name, "samples": len(motion.time), "duration": float(motion.time[-1]),
         "energy": {"start": energy[0], "end": energy[-1]}, "speed": np.abs(motion.v[-1]).max(initial=0.0),
         "q": motion.q[-1], "v": motion.v[-1], "file": record,
     }  # fmt: skip
     if touching is not None:
-        report["contact_force"] = dict(zip(contact, motion.extra["contact_force"][-1], strict=True))
-    if json:
-        show_json(report)
-        return
-    say(f"{motion!r}")
-    say(f"energy {energy[0]:.6g} J at the start, {energy[-1]:.6g} J at the end; fastest joint {report['speed']:.4g}")
-    say(f"q at the end: {np.array2string(motion.q[-1], precision=5, threshold=40)}")
-    for name, force_there in report.get("contact_force", {}).items():
-        say(f"{name}: the ground pushes with {np.array2string(force_there, precision=4)} N")
-    if record:
-        say(f"wrote {record}")
+        facts["contact_force"] = dict(zip(contact, motion.extra["contact_force"][-1], strict=True))
+    pushes = facts.get("contact_force", {}).items()
+    report(
+        json, facts, f"{motion!r}",
+        f"energy {energy[0]:.6g} J at the start, {energy[-1]:.6g} J at the end; fastest joint {facts['speed']:.4g}",
+        f"q at the end: {np.array2string(motion.q[-1], precision=5, threshold=40)}",
+        *(f"{name}: the ground pushes with {np.array2string(push, precision=4)} N" for name, push in pushes),
+        *wrote(record),
+    )  # fmt: skip
 
 
 def start(model: Model, seed: int | None, height: float | None, contacts: Contacts | None = None) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bough.app.shell import Json, say, show_json, watched
+from bough.app.shell import Json, report, watched
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
@@ -68,10 +68,7 @@ def sweep(
 
     job = Job(source.model(), work_of(what), rows_of(states, rows, seed, spread), inputs=not only_results)
     found = run(job, to, executor_of(engine, workers, address), chunk=chunk, retries=retries, progress=watched())
-    if json:
-        show_json(found)
-    else:
-        say(str(found))
+    report(json, found, str(found))
 
 
 def work_of(text: str) -> SweepWork:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import bough
-from bough.app.shell import Json, note, out, patient, say, show_json, watched, working
+from bough.app.shell import Json, note, out, patient, report, say, show_json, watched, working
 from bough.app.source import HELP, Source, complete_model, with_model_options
 from bough.errors import OptionError
 
@@ -20,12 +20,8 @@ def demo(to: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("d
     from bough.app.story.page import next_steps, write
 
     path, numbers = write(to, note if json else say, watched())
-    if json:
-        show_json({"file": path, **numbers})
-        return
-    say(f"\nThe page: {path.resolve()}\n\nWhat to try next:")
-    for command, words in next_steps():
-        say(f"  {command}\n      {words}")
+    lines = (f"  {command}\n      {words}" for command, words in next_steps())
+    report(json, {"file": path, **numbers}, f"\nThe page: {path.resolve()}\n\nWhat to try next:", *lines)
 
 
 def reproduce(

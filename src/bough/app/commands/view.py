@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bough.app.commands.simulate import Touching, contacts_of
-from bough.app.shell import Json, note, say, show_json, working
+from bough.app.shell import Json, note, report, say, working, wrote
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
@@ -63,15 +63,10 @@ def view(
     with working("drawing"):
         written = [write(path) for path, write in writers.items() if path is not None]
     pieces = sum(len(part) for part in found.shapes)
-    if json:
-        samples = len(found.motion.time) if found.motion else None
-        show_json({"title": found.title, "bodies": len(found.links.parent), "shapes": pieces, "samples": samples,
-                   "notes": list(found.notes), "files": written})  # fmt: skip
-    else:
-        for word in found.notes:
-            say(f"note: {word}")
-        for path in written:
-            say(f"wrote {path}")
+    samples = len(found.motion.time) if found.motion else None
+    facts = {"title": found.title, "bodies": len(found.links.parent), "shapes": pieces, "samples": samples,
+             "notes": list(found.notes), "files": written}  # fmt: skip
+    report(json, facts, *(f"note: {word}" for word in found.notes), *wrote(*written))
     if not written and found.motion is not None:
         path = Path(mkdtemp(prefix="bough-")) / f"{Path(source.file).stem}.html"
         found.save_html(path)

@@ -160,7 +160,10 @@ def timings(dynamics: Dynamics) -> dict[str, float]:
     model, rng = dynamics.model, np.random.default_rng(0)
     q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
     many = [np.tile(x, (BATCH, 1)) for x in (q, v, tau)]
-    calls = {"one": lambda: dynamics.forward_dynamics(q, v, tau), "batch": lambda: dynamics.forward_dynamics(*many)}
+    calls = {
+        "one": lambda: dynamics.forward_dynamics(q, v, tau),
+        "batch": lambda: dynamics.forward_dynamics(*many, threads=1),
+    }
     return dict(contest(calls, SECONDS).per({"one": 1, "batch": BATCH}))
 
 
