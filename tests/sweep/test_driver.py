@@ -282,7 +282,7 @@ def test_a_folder_in_the_place_of_a_file_is_refused_in_one_sentence(name, tmp_pa
 
 def test_a_file_in_the_place_of_the_folder_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "a").write_text("a file")
-    with pytest.raises(SweepError, match="a: File exists"):
+    with pytest.raises(OptionError, match="a file is in the way"):
         run(JOB, tmp_path / "a")
     with pytest.raises(SweepError, match="Not a directory"):
         read(tmp_path / "a")

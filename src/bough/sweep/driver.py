@@ -11,7 +11,7 @@ from time import perf_counter
 
 from bough.arguments import explained
 from bough.errors import BoughError, SweepError, WorkerLostError
-from bough.record import make_folder, progress_bar, put_table
+from bough.record import progress_bar, put_table
 from bough.sweep.executors import Workers, computed, open_executor
 from bough.sweep.job import Job
 from bough.sweep.parts import SweepFolder, file_errors, folder_for, locked
@@ -65,7 +65,6 @@ def run(
         raise SweepError(f"retries are none or more, got {retries}")
     put_table(BytesIO(), ())  # refuses where there is no pyarrow
     job.check()
-    make_folder(folder)
     with file_errors(folder), locked(folder):
         parts = folder_for(job, folder, chunk)
         missing = parts.missing()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.errors import BoughError, RecordingError, SweepError
-from bough.record import read_table, replacing, table_facts
+from bough.record import make_folder, read_table, replacing, table_facts
 from bough.sweep.job import Job, digest_of, name_of
 
 JOB, LOCK, SOURCE = "sweep.json", "lock", "job.pickle"
@@ -167,7 +167,7 @@ def file_errors(folder: Path) -> Iterator[None]:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """One driver at a time in the folder, which is made; the lock of one that was killed is free again."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with open(folder / LOCK, "a+b") as file:
         try:
             _lock(file)
