@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -41,11 +41,7 @@ def count(
 
         plan = make_plan(TaskSet(model, asked), every=True)
     if json:
-        chosen: dict[str, Any] | None = None
-        if plan is not None:
-            chosen = {"choice": plan.choice, "reason": plan.reason, "exact": plan.exact, "total": plan.total,
-                      "counts": plan.counts}  # fmt: skip
-        show_json({"model": model.name, "nv": model.nv, "functions": rows, "plan": chosen})
+        show_json({"model": model.name, "nv": model.nv, "functions": rows, "plan": plan})
         return
     if rows:
         out().print(costs.compared(rows))
