@@ -11,7 +11,6 @@ from warnings import warn
 
 from bough.adaptive.closure import Closure
 from bough.adaptive.dynamics import Dynamics
-from bough.adaptive.equilibrium import Sensitivity
 from bough.adaptive.forces import Load
 from bough.adaptive.lbfgs import Result
 from bough.adaptive.measures import (
@@ -29,6 +28,7 @@ from bough.adaptive.measures import (
 from bough.adaptive.potentials import Potential, barrier, dihedral, harmonic
 from bough.adaptive.quasistatics import QuasiStatics
 from bough.adaptive.restraints import Restraints
+from bough.adaptive.sensitivity import Sensitivity
 from bough.adaptive.stats import Forecast, MotionStats, Recorder, Stats
 from bough.adaptive.tree.shapes import near
 

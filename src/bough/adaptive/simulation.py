@@ -23,13 +23,14 @@ import numpy.typing as npt
 
 from bough.adaptive.checkpoint import assembly_of, checkpoint_of, measure_of, write_checkpoint
 from bough.adaptive.closure import Closure, distinct
-from bough.adaptive.equilibrium import STEPS, Request, Sensitivity, minimize, sensitivity
+from bough.adaptive.equilibrium import STEPS, Request, minimize
 from bough.adaptive.forces import Load, vector, wrench
 from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.lbfgs import Energy, Result
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.potentials import Function, Potential
 from bough.adaptive.restraints import Owner, Restraints, listed
+from bough.adaptive.sensitivity import Sensitivity, sensitivity
 from bough.adaptive.stats import Forecast, Recorder
 from bough.dynamics import Dynamics as Functions
 from bough.dynamics.laws import check_effects
