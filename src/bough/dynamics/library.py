@@ -129,9 +129,9 @@ def as_column(x: Any, others: Sequence[Any], device: Device) -> Any:
         return np.array([x], dtype)
     x = real_array("a number for each row", x) if isinstance(x, list | tuple) else x
     size = getattr(x, "ndim", 2)
-    if size == 0 or (size == 1 and np.ndim(others[0]) > 1 and len(x) > 1):
-        return x[None] if device.layout == "columns" else x[..., None]
-    return x
+    if size != 0 and (size != 1 or np.ndim(others[0]) < 2 or len(x) < 2):
+        return x
+    return x[None] if device.layout == "columns" else x[..., None]
 
 
 class Transposed:

@@ -230,9 +230,9 @@ def finish_step(
         push_out(m, p, f, g, k, dt[0], w)
         for i in range(len(m.parent)):
             integrate_joint(m, i, w.q_free, w.move, m.one[0], q_after)
-        stay_within_stops(m, j, q, q_after)
     else:
         integrate(m, j, q, dt[0], q_after, v_after, w)
+    stay_within_stops(m, j, q, q_after)
     if g.is_soft[0] == 0 and g.corrects[0] == 0:
         joint_motion(m, q_after, w.X)
         place_bodies(m, t, w)

@@ -235,8 +235,10 @@ class _Steps:
         try:
             if self.is_whole:
                 self.q, self.v = self._finite(..., given, dt, pushes)
-            else:
-                self._take_some(given, dt, pushes)
+            elif (alive := np.isinf(self.failed_at)).any():
+                moved = self._finite(alive, given, dt, pushes)
+                self.q, self.v = self.q.copy(), self.v.copy()
+                self.q[alive], self.v[alive] = moved
         except FAILURES as error:
             self._one_by_one(given, t, dt, error, pushes)
         self._seal()
@@ -245,13 +247,6 @@ class _Steps:
         """Make the state read-only: users' functions are called with it."""
         self.q.setflags(write=False)
         self.v.setflags(write=False)
-
-    def _take_some(self, given: tuple[FloatArray, ...], dt: float, pushes: Wrenches | None) -> None:
-        alive = np.isinf(self.failed_at)
-        if alive.any():
-            moved = self._finite(alive, given, dt, pushes)
-            self.q, self.v = self.q.copy(), self.v.copy()
-            self.q[alive], self.v[alive] = moved
 
     def _finite(
         self, rows: Any, given: tuple[FloatArray, ...], dt: float, pushes: Wrenches | None

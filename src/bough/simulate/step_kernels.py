@@ -127,13 +127,9 @@ class StepKernels:
         found = mark_limbs(constants)
         if found is None:
             return None
-        joints = found.axes["nv"]
-        return found._replace(
-            axes={
-                **found.axes,
-                "seen": {self.of_contacts.stop + n: joints[v] for n, v in enumerate(self.stops) if v in joints},
-            }
-        )
+        first, joints = self.of_contacts.stop, found.axes["nv"]
+        seen = {first + n: joints[v] for n, v in enumerate(self.stops) if v in joints}
+        return found._replace(axes={**found.axes, "seen": seen})
 
     def _tasks(self) -> TaskSet:
         """Rows of rough joints, velocities of points or of bodies, maybe stops, and rows that are eliminated."""
