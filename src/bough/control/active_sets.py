@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -58,6 +58,9 @@ class Quadratic(NamedTuple):
         return Quadratic(P, np.pad(self.c, (0, k)), np.pad(self.A, beside), self.b, G, low, high, lower, upper)
 
 
+Solution: TypeAlias = tuple[FloatArray, FloatArray]  # x and A x
+
+
 class Choice(NamedTuple):
     """What rows of a program are, by their ease."""
 
@@ -93,20 +96,16 @@ class ActiveSets:
         A.ravel()[self._place] = a
         return A
 
-    def __call__(self, A: FloatArray, program: tuple[FloatArray, ...], start: Any, above: Any) -> FloatArray | None:
-        """x from a `start`, or None where the solver finds none; `above` is that of the priority above, or None.
+    def __call__(self, A: FloatArray, program: tuple[FloatArray, ...], start: Any, above: Any) -> Solution | None:
+        """x from a `start` and A x, or None where the solver finds none; `above` is x of the priority above, or None.
 
         Where the solver finds none below a priority, it is asked again with forces that stay near to `above`.
         """
         choice = self._choice(program[2])
-        s = self._quadratic(A, program, choice)
-        x = self._within_torques(s, choice, start)
-        if x is None and above is not None:
-            k = np.arange(len(s.c))
-            steady = STEADY * ((k >= self.nv) & (k < self.n))
-            nearer = s._replace(P=s.P + np.diag(steady), c=s.c - steady * np.pad(above, (0, len(k) - self.n)))
-            x = self._within_torques(nearer, choice, above)
-        return x
+        found = self._within_torques(A, program, choice, start, None)
+        if found is None and above is not None:
+            found = self._within_torques(A, program, choice, above, above)
+        return found
 
     def _choice(self, ease: FloatArray) -> Choice:
         if id(ease) not in self._choices:
@@ -121,45 +120,49 @@ class ActiveSets:
             self._choices[id(ease)] = Choice(ease, own, hard, below, len(cone), unlimited, relaxed)
         return self._choices[id(ease)]
 
-    def _quadratic(self, A: FloatArray, program: tuple[FloatArray, ...], choice: Choice) -> Quadratic:
-        """With torque limits as the last inequalities; bounds give way where the program is relaxed."""
+    def _within_torques(
+        self, A: FloatArray, program: tuple[FloatArray, ...], choice: Choice, start: Any, near: Any
+    ) -> Solution | None:
+        low, high, torque = program[0], program[1], self.at["torque"]
+        for limited in (True,) if choice.relaxed else (False, True):
+            x = self._minimum(self._quadratic(A, program, choice, limited, near), choice, start)
+            if x is None:
+                break
+            start, g = x, A @ x
+            if limited or not ((g[torque] < low[torque]) | (g[torque] > high[torque])).any():
+                return x, g
+        return None
+
+    def _quadratic(
+        self, A: FloatArray, program: tuple[FloatArray, ...], choice: Choice, limited: bool, near: Any
+    ) -> Quadratic:
+        """With torque limits or without; bounds give way where the program is relaxed."""
         (low, high, ease, d, z), bounds = program, len(self.at["bound"])
         rows = A[choice.own]
         weighed = rows.T / ease[choice.own]
-        P = weighed @ rows
+        P, c = weighed @ rows, -d * z - weighed @ low[choice.own]
         P.ravel()[:: self.n + 1] += d
-        unit, lower, upper = self._unit, np.full(self.n, -np.inf), np.full(self.n, np.inf)
-        upper[self._column] = high[self._single] * unit
-        lower[self._column[:bounds]] = (low[self._single] * unit)[:bounds]
-        lows, highs = low[choice.below], high[choice.below]
-        above = slice(choice.cones, choice.unlimited)
+        if near is not None:
+            P.ravel()[self.nv * (self.n + 1) :: self.n + 1] += STEADY
+            c[self.nv :] -= STEADY * near[self.nv :]
+        lower, upper = np.full(self.n, -np.inf), np.full(self.n, np.inf)
+        upper[self._column] = high[self._single] * self._unit
+        lower[self._column[:bounds]] = (low[self._single] * self._unit)[:bounds]
+        below, above = choice.below[: None if limited else choice.unlimited], slice(choice.cones, choice.unlimited)
+        lows, highs = low[below], high[below]
         highs[above] = lows[above] + BAND
         lows[above] -= BAND
         lows[: choice.cones] = -np.inf
-        c = -d * z - weighed @ low[choice.own]
-        s = Quadratic(P, c, A[choice.hard], low[choice.hard], A[choice.below], lows, highs, lower, upper)
+        s = Quadratic(P, c, A[choice.hard], low[choice.hard], A[below], lows, highs, lower, upper)
         if not (choice.relaxed and bounds):
             return s
-        return s.with_soft_bounds(self._column[:bounds], unit[:bounds] ** -2 / ease[self.at["bound"]])
+        return s.with_soft_bounds(self._column[:bounds], self._unit[:bounds] ** -2 / ease[self.at["bound"]])
 
-    def _within_torques(self, s: Quadratic, choice: Choice, start: Any) -> FloatArray | None:
-        """The minimum: with torque limits where it would break them without, or some constraints give way."""
-        if choice.relaxed:
-            return self._minimum(s, None, EXACT)
-        some, limits = slice(choice.unlimited), slice(choice.unlimited, len(choice.below))
-        x = self._minimum(s._replace(G=s.G[some], low=s.low[some], high=s.high[some]), start, CLOSE)
-        if x is None:
-            return None
-        torques = s.G[limits] @ x
-        if ((torques < s.low[limits]) | (torques > s.high[limits])).any():
-            return self._minimum(s, x, CLOSE)
-        return x
-
-    def _minimum(self, s: Quadratic, start: FloatArray | None, tolerances: tuple[float, ...]) -> FloatArray | None:
-        if self.cones is not None and tolerances is CLOSE:
+    def _minimum(self, s: Quadratic, choice: Choice, start: Any) -> FloatArray | None:
+        if self.cones is not None and not choice.relaxed:
             return minimise_in_cones(s, self.cones, self.nv)
-        for within in tolerances:
-            x = minimise(s, self.solver, start, within)
+        for within in EXACT if choice.relaxed else CLOSE:
+            x = minimise(s, self.solver, None if choice.relaxed else start, within)
             if x is not None:
                 return x[: self.n]
         return None

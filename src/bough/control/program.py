@@ -16,7 +16,7 @@ import numpy as np
 
 from bough.compile.executions import CPU, GPU, CompiledFunction, bind_arrays
 from bough.compile.run.libraries import asarray, is_on_gpu, library_of
-from bough.control.active_sets import ActiveSets
+from bough.control.active_sets import ActiveSets, Solution
 from bough.control.batch import SideBySide, rows_of
 from bough.control.cones import cone_set
 from bough.control.contacts import Contact, Loop
@@ -252,10 +252,11 @@ class Program:
     def _solutions(self, filled: Any, stage: int) -> Answers:
         """Solutions side by side, with so much relaxed."""
         x, g, worst = self._stage(filled, stage, self._side_by_side)
-        _, low, high, *_, need, C = filled
+        _, low, high, _, scale, need, C = filled
+        beyond, g = scale * self._beyond(g, low, high), scale * g
         torque, tau, least = self._torque_unit * g[:, self._torques] + C[:, self._driven], C * 0, -self._effort
         tau[:, self._driven] = -self._xp.maximum(-self._xp.maximum(torque, least), least)
-        return self._answers(x, g, need, tau, self._beyond(g, low, high), worst, stage)
+        return self._answers(scale * x, g, need, tau, beyond, worst, stage)
 
     def solve_one(self, filled: Any, last: dict[Any, FloatArray]) -> Answers:
         """The solution of one robot by active sets, from its `last` ones. There always is one.
@@ -264,44 +265,45 @@ class Program:
         """
         a, low, high = filled[0][0], filled[1][0], filled[2][0]
         A, stage, x, is_solved = self._active_sets.dense(a), 0, np.zeros(self.n), False
+        g = np.zeros(self.count)
         with np.errstate(over="ignore"):
             size = a @ a + low @ low + high @ high
         if size < HUGE:
             for stage in range(3):
-                solve = partial(self._by_active_sets, A, last, list[FloatArray | None]())
-                found, _, residual = self._stage(filled, stage, solve)
+                steps = list[Solution | None]()
+                found, products, residual = self._stage(filled, stage, partial(self._by_active_sets, A, last, steps))
                 if residual[0] <= SOLVED:
-                    x, is_solved = found[0], True
+                    x, g, is_solved = found[0], products[0], True
                     break
-        return self._exact(filled, A, x, stage if is_solved else 2, is_solved)
+        return self._exact(filled, A, (x, g), stage if is_solved else 2, is_solved)
 
     def _by_active_sets(
-        self, A: FloatArray, last: dict[Any, FloatArray], steps: list[FloatArray | None], program: tuple[Any, ...]
+        self, A: FloatArray, last: dict[Any, FloatArray], steps: list[Solution | None], program: tuple[Any, ...]
     ) -> tuple[Any, Any, Any]:
         """The solution of a priority, which follows those in `steps`; where there is none, that of the one above."""
         _, low, high, ease, d, z = program
         key, above = (self.names, len(steps)), steps[-1] if steps else None
-        x = None
+        found = None
         if above is not None or not steps:
-            x = self._active_sets(A, (low[0], high[0], ease, d, z[0]), last.get(key), above)
-        if x is None:
+            near = None if above is None else above[0]
+            found = self._active_sets(A, (low[0], high[0], ease, d, z[0]), last.get(key), near)
+        if found is None:
             last.clear()
-            x = above
         else:
-            last[key] = x
-        steps.append(x)
-        if x is None:
-            x = np.zeros(self.n)
-        return x[None], (A @ x)[None], NONE if steps[-1] is None else EXACTLY
+            last[key] = found[0]
+        steps.append(found or above)
+        x, g = steps[-1] or (np.zeros(self.n), np.zeros(self.count))
+        return x[None], g[None], EXACTLY if steps[-1] else NONE
 
-    def _exact(self, filled: Any, A: FloatArray, x: FloatArray, stage: int, is_solved: bool) -> Answers:
+    def _exact(self, filled: Any, A: FloatArray, solution: Solution, stage: int, is_solved: bool) -> Answers:
         """x with torques within their limits and forces in their cones, so that the dynamics hold to rounding.
 
         Motors are off where the program is not solved.
         """
-        low, high, C = filled[1][0], filled[2][0], filled[-1][0]
+        _, low, high, _, scale, need, C = filled
+        low, high, C = scale[0] * low[0], scale[0] * high[0], C[0]
         loose, at, nv, driven, unit = self.setup.bounds.loose, self.at, self.nv, self._driven, self._torque_unit
-        x, g = self._pressed(x.copy(), A)
+        x, g = self._pressed(A, *(scale[0] * y for y in solution))
         tau, gap = np.zeros(nv), np.zeros(nv)  # and its part that x does not give
         torque = unit * g[self._torques] + C[driven]
         if is_solved:
@@ -317,14 +319,13 @@ class Program:
             g = A @ x
         worst = np.concatenate([abs(g - low)[self._hard], (g - high)[self._below]]).max(initial=0.0, keepdims=True)
         beyond = self._beyond(g[None], low[None], high[None])
-        return self._answers(x[None], g[None], filled[5], tau[None], beyond, worst, stage)
+        return self._answers(x[None], g[None], need, tau[None], beyond, worst, stage)
 
-    def _pressed(self, x: FloatArray, A: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _pressed(self, A: FloatArray, x: FloatArray, g: FloatArray) -> Solution:
         """x and A x with forces projected into their cones, which they leave by the tolerance of the solver.
 
         With friction the normal force is raised; without, tangential forces are set to zero.
         """
-        g = A @ x
         if self.setup.exact or not (g[self.at["cone"]] > PRESSED / FORCE).any():
             return x, g
         for contact, part in zip(self.contacts, self.parts, strict=True):
@@ -343,8 +344,8 @@ class Program:
         (a, low, high, z, scale, *_), ease = filled, self._ease(1)
         ease[self.at["task"]] = FREE
         d = np.where(np.arange(self.n) < self.nv, FAINT, FAINT * FORCE**2)
-        _, g, residual = self._side_by_side((a, low / scale, high / scale, ease, d, z / scale))
-        beyond = self._beyond(scale * g, low, high).max(axis=1, initial=0.0)
+        _, g, residual = self._side_by_side((a, low, high, ease, d, z))
+        beyond = (scale * self._beyond(g, low, high)).max(axis=1, initial=0.0)
         return (scale[:, 0] * residual <= SOLVED) & (beyond > VIOLATED)
 
     def _beyond(self, g: Any, low: Any, high: Any) -> Any:
@@ -354,17 +355,14 @@ class Program:
         return self._xp.maximum(x - high[:, bound], low[:, bound] - x).clip(0.0) * self._units
 
     def _stage(self, filled: Any, stage: int, solve: Solve) -> tuple[Any, Any, Any]:
-        """x, A x and residuals of the last priority; programs are solved in units in which numbers are near one."""
+        """x and A x of the last priority, in units of the scale, and residuals."""
         a, low, high, z, scale, *_ = filled
-        low, worst = low + 0, scale[:, 0] * 0
+        low, unit = low + 0, scale[:, 0]
+        worst, unit = 0 * unit, 1.0 if self.on_gpu else unit  # a GPU has no other solver for what is left
         for k, own in enumerate(self._own):
-            ease, d = self._cost(stage, k)
-            x, g, residual = solve((a, low / scale, high / scale, ease, d, z / scale))
-            x, g = scale * x, scale * g
-            # a GPU has no other solver for what is left
-            worst = self._xp.maximum(worst, residual if self.on_gpu else scale[:, 0] * residual)
-            if k + 1 < len(self._own):
-                low[:, own] = g[:, own]
+            x, g, residual = solve((a, low, high, *self._cost(stage, k), z))
+            worst = self._xp.maximum(worst, unit * residual)
+            low[:, own] = g[:, own]
         return x, g, worst
 
     def _cost(self, stage: int, k: int) -> tuple[Any, Any]:

@@ -76,8 +76,8 @@ def program_rows(
 ) -> None:  # fmt: skip
     """A program: numbers a and sides of its rows, centre z; its scale, and the accelerations that tasks need.
 
-    `reference` is the velocity and acceleration of tasks, and 1 where they have a target, else 0. The scale is the
-    largest acceleration that a row needs, or 1 where it is not `LARGE`.
+    `reference` is the velocity and acceleration of tasks, and 1 where they have a target, else 0. The scale, in whose
+    units sides and centre are, is the largest acceleration that a row needs, or 1 where it is not `LARGE`.
     """
     largest = m.one[0]
     for k in range(len(f.matrix)):
@@ -116,6 +116,10 @@ def program_rows(
             low[r], high[r] = (slow - v[k]) * e.rate[1] / e.unit[r], (fast - v[k]) * e.rate[1] / e.unit[r]
             largest = larger(larger(largest, low[r] * e.unit[r]), -high[r] * e.unit[r])
     scale[0] = m.one[0] + step(largest - e.rate[2]) * (largest - m.one[0])
+    for r in range(len(low)):
+        low[r], high[r] = low[r] / scale[0], high[r] / scale[0]
+    for i in range(len(z)):
+        z[i] = z[i] / scale[0]
 
 
 @kernel
