@@ -132,11 +132,8 @@ class Program:
         self._filling = table, self._ends(ordered, bounds), setup.law
         self._xp = import_module(library_of(like))
         self._costs: dict[tuple[int, int], tuple[Any, Any]] = {}
-        self._place = {group: self._index(at) for group, at in self.at.items()}
-        self._own, first = list[Any](), 0
-        for level in self.levels:
-            self._own.append(self._index(self.at["task"][first : first + len(level.rows)]))
-            first += len(level.rows)
+        self._own = np.split(self.at["task"], np.cumsum([len(level.rows) for level in self.levels])[:-1])
+        self._bound = self._index(self.at["bound"])
         needed = self._index(np.r_[self.at["task"], self.at["contact"]])
         self._needed = self._index(np.r_[self.task_rows, self.rows]), needed
         self._held = self._index(self.rows[self._touching])
@@ -152,17 +149,13 @@ class Program:
     # Rows
 
     def _ends(self, rows: list[Row], bounds: AccelerationBounds) -> Ends:
-        places = dict(zip(bounds.v.tolist(), range(len(bounds.v)), strict=True))
-        at, lower, upper = np.full(len(rows), -1), np.full(len(rows), -FAR), np.full(len(rows), FAR)
-        for r, row in enumerate(rows):
-            if row.group == "bound" and row.of in places:
-                k = places[row.of]
-                at[r] = bounds.q[k]
-                lower[r], upper[r] = max(bounds.lower[k], -FAR), min(bounds.upper[k], FAR)
         of, kind = np.array([row.of for row in rows]), np.array([KINDS.get(row.group, ZERO) for row in rows])
-        speed = np.minimum(bounds.speed[np.where(kind == BOUND, of, 0)], FAR)
+        at, lower, upper = np.full(self.nv, -1), np.zeros(self.nv), np.zeros(self.nv)
+        at[bounds.v], lower[bounds.v], upper[bounds.v] = bounds.q, bounds.lower.clip(-FAR), bounds.upper.clip(None, FAR)
+        dof = np.where(kind == BOUND, of, 0)
+        speed, at = np.minimum(bounds.speed[dof], FAR), np.where(kind == BOUND, at[dof], -1)
         rate = np.array([1.0 / bounds.horizon, 1.0 / bounds.dt, LARGE])
-        return Ends(kind, of, self.unit, at, speed, lower, upper, rate)
+        return Ends(kind, of, self.unit, at, speed, lower[dof], upper[dof], rate)
 
     def _patterns(self) -> tuple[Any, Any]:
         """Which elements of H and J are not zero in some of three random states."""
@@ -350,7 +343,7 @@ class Program:
 
     def _beyond(self, g: Any, low: Any, high: Any) -> Any:
         """(batch, bounds) by how much accelerations are beyond their bounds."""
-        bound = self._place["bound"]
+        bound = self._bound
         x = g[:, bound]
         return self._xp.maximum(x - high[:, bound], low[:, bound] - x).clip(0.0) * self._units
 
@@ -362,15 +355,15 @@ class Program:
         for k, own in enumerate(self._own):
             x, g, residual = solve((a, low, high, *self._cost(stage, k), z))
             worst = self._xp.maximum(worst, unit * residual)
-            low[:, own] = g[:, own]
+            rows = self._index(own)
+            low[:, rows] = g[:, rows]
         return x, g, worst
 
     def _cost(self, stage: int, k: int) -> tuple[Any, Any]:
         """Ease of the rows of priority k, and weights of variables."""
         if (stage, k) not in self._costs:
             ease, last = self._ease(stage), len(self.levels) - 1
-            own = np.split(self.at["task"], np.cumsum([len(level.rows) for level in self.levels])[:-1])
-            for j, (rows, level) in enumerate(zip(own, self.levels, strict=True)):
+            for j, (rows, level) in enumerate(zip(self._own, self.levels, strict=True)):
                 ease[rows] = 0.0 if j < k else 1.0 / level.weight if j == k else FREE
             joints, forces = POSTURE_WEIGHT * (1.0 if k == last else LESS), FORCE_WEIGHT
             d = np.where(np.arange(self.n) < self.nv, joints, forces * FORCE**2)
