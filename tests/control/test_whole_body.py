@@ -221,6 +221,20 @@ def test_speed_limits_give_way_before_contacts():
     assert fine.success
 
 
+def test_joints_far_beyond_their_limits_return_at_their_speed_limit():
+    builder = bough.Builder("arm")
+    for name, parent in (("a", "world"), ("b", "a")):
+        builder.add_body(name, parent, "revolute", (0.3, 0, 0), axis=(0, 1, 0), mass=1.0, inertia=0.1 * np.eye(3),
+                         lower=-1.0, upper=0.5, velocity=2.0, effort=1e6)  # fmt: skip
+    model = builder.build()
+    for solver in (None, "daqp"):
+        controller = WholeBody(model, [bough.opspace.posture()], dt=5e-3, general=True, solver=solver)
+        q, v = np.tile([3.0, -4.0], (9, 1)), np.zeros((9, 2))
+        found, status = controller.with_status(0.0, q, v)
+        assert not status.any()
+        np.testing.assert_allclose(5e-3 * found.qdd, np.tile([-2.0, 2.0], (9, 1)), atol=1e-6)
+
+
 @pytest.mark.parametrize("rising", [1.0, 5.0, 100.0])
 def test_physics_and_torque_limits_are_never_broken(rising):
     """Feet that leave the ground cannot be pulled back: contacts give way, and what is commanded can be done."""
@@ -389,6 +403,7 @@ def test_bad_questions_are_refused_in_one_sentence():
         (lambda: asked(gains={"center_of_mass": 2.0}), "none negative"),
         (lambda: asked(posture_gains=Gains("stiff")), "gains of 'posture'"),
         (lambda: asked(weights={"center_of_mass": "big"}), "weight"),
+        (lambda: asked(weights={"center_of_mass": 1e9}), "weight of 'center_of_mass' .* at most 1e.08"),
         (lambda: asked(priorities={"center_of_mass": "high"}), "priority"),
         (lambda: asked(priorities={"center_of_mass": -1}), "priority"),
         (lambda: asked(Reference(None, np.zeros(5)))(0.0, STANCE, REST), "velocity of the reference of 'c"),

@@ -87,12 +87,18 @@ class Priority(NamedTuple):
     weight: FloatArray  # (k,)
 
 
+HEAVIEST = 1e8  # weight of a task: with more, those of weight 1 have no digits left
+
+
 def priorities_of(
     tasks: TaskSet, names: list[str], weights: Mapping[str, float], ranks: Mapping[str, int]
 ) -> list[Priority]:
     for name, weight in weights.items():
-        if not is_real(weight) or not 0.0 < weight < np.inf:
-            raise TaskError(f"the weight of {name!r} must be a finite number above zero, got {weight!r}")
+        if not is_real(weight) or not 0.0 < weight <= HEAVIEST:
+            raise TaskError(
+                f"the weight of {name!r} must be a number above zero, at most {HEAVIEST:g}, got {weight!r}: "
+                "a task that comes first has a priority"
+            )
     for name, rank in ranks.items():
         if not is_count(rank, 0):
             raise TaskError(f"the priority of {name!r} is a number 0, 1, ... (0 comes first), got {rank!r}")

@@ -14,7 +14,7 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.compile.scalar import larger, size, step
+from bough.compile.scalar import clip, larger, size, step
 from bough.control.interior_point import Blocks
 from bough.joints import Mechanism, difference_joint
 from bough.opspace.sweeps.complete import WHOLE, whole
@@ -111,8 +111,8 @@ def program_rows(
             slow, fast = -e.speed[r], e.speed[r]
             if e.at[r] >= 0:
                 x = q[e.at[r]]
-                slow = larger(slow, (e.lower[r] - x) * e.rate[0])
-                fast = -larger(-fast, (x - e.upper[r]) * e.rate[0])
+                slow = clip((e.lower[r] - x) * e.rate[0], -e.speed[r], e.speed[r])
+                fast = clip((e.upper[r] - x) * e.rate[0], -e.speed[r], e.speed[r])
             low[r], high[r] = (slow - v[k]) * e.rate[1] / e.unit[r], (fast - v[k]) * e.rate[1] / e.unit[r]
             largest = larger(larger(largest, low[r] * e.unit[r]), -high[r] * e.unit[r])
     scale[0] = m.one[0] + step(largest - e.rate[2]) * (largest - m.one[0])
