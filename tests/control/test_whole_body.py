@@ -282,6 +282,19 @@ def test_absurd_speeds_have_a_command(power, priority):
                 assert (contact.cone @ forces[contact.frame]).max() <= 1e-9 * np.abs(qdd).max()
 
 
+def test_what_succeeds_at_absurd_speeds_holds_all_constraints():
+    """Tolerances are absolute: they do not grow with the numbers of a program."""
+    tasks, feet = [bough.center_of_mass(), bough.orientation("trunk")], [Contact(f, friction=0.6) for f in FEET]
+    controller = WholeBody(MODEL, tasks, feet, posture=STANCE, general=True, solver="daqp")
+    rng = np.random.default_rng(7)
+    q, v = MODEL.random_configuration(rng, 60), 10.0 ** rng.integers(-1, 7, (60, 1)) * rng.normal(size=(60, MODEL.nv))
+    v[:, 6:] *= rng.choice([0.0, 0.0, 1.0], (60, 1))
+    held = [[f for f in FEET if rng.random() < 0.5] for _ in range(60)]
+    found, status = controller.with_status(0.0, q, v, held)
+    assert (status == 0).sum() > 5
+    assert found.residual[status == 0].max() < 1e-2
+
+
 def test_motors_are_off_where_no_solver_answers(monkeypatch):
     monkeypatch.setattr(ActiveSets, "__call__", lambda *args: None)
     weak, q = quadruped(effort=3.0)

@@ -264,9 +264,10 @@ class Program:
         if size < HUGE:
             for stage in range(3):
                 steps = list[Solution | None]()
-                found, products, residual = self._stage(filled, stage, partial(self._by_active_sets, A, last, steps))
+                some = filled if stage else unscaled(filled)  # solvers have absolute tolerances
+                found, products, residual = self._stage(some, stage, partial(self._by_active_sets, A, last, steps))
                 if residual[0] <= SOLVED:
-                    x, g, is_solved = found[0], products[0], True
+                    x, g, is_solved = some[4][0] * found[0], some[4][0] * products[0], True
                     break
         return self._exact(filled, A, (x, g), stage if is_solved else 2, is_solved)
 
@@ -296,7 +297,7 @@ class Program:
         _, low, high, _, scale, need, C = filled
         low, high, C = scale[0] * low[0], scale[0] * high[0], C[0]
         loose, at, nv, driven, unit = self.setup.bounds.loose, self.at, self.nv, self._driven, self._torque_unit
-        x, g = self._pressed(A, *(scale[0] * y for y in solution))
+        x, g = self._pressed(A, *solution)
         tau, gap = np.zeros(nv), np.zeros(nv)  # and its part that x does not give
         torque = unit * g[self._torques] + C[driven]
         if is_solved:
@@ -401,3 +402,11 @@ class Program:
 
     def _index(self, x: Any) -> Any:
         return asarray(x, self.like, "int64")
+
+
+def unscaled(filled: Any) -> Any:
+    """The program of one robot in units of 1."""
+    a, low, high, z, scale, *others = filled
+    if scale[0, 0] == 1.0:
+        return filled
+    return [a, scale * low, scale * high, scale * z, 0.0 * scale + 1.0, *others]
