@@ -276,7 +276,8 @@ class RobotEnv(Env):  # type: ignore[misc]
     def __init__(self, model: Model, *, render_mode: str | None = None, **options: Any) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise OptionError(f"render_mode is 'rgb_array' or None, got {render_mode!r}")
-        device_of(options.get("device"), "rows").refuse_gpu("RobotEnv is for the CPU: on a GPU use RobotVectorEnv")
+        if device_of(options.get("device"), "rows").is_gpu:
+            raise OptionError("RobotEnv is for the CPU: on a GPU use RobotVectorEnv")
         self.render_mode, self._scene = render_mode, cast(Any, None)
         self.rows = RobotVectorEnv(model, 1, **options)
         self.observation_space, self.action_space = self.rows.single_observation_space, self.rows.single_action_space

@@ -155,7 +155,7 @@ def _joined(folder: Path, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> dic
 
 @contextmanager
 def file_errors(folder: Path) -> Iterator[None]:
-    """What the file system refuses as one `SweepError`: a folder in the place of a file, a full disk, no permission."""
+    """Raise one `SweepError` for errors of the file system: a folder in the place of a file, a full disk."""
     try:
         yield
     except BoughError:
