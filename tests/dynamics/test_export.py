@@ -197,6 +197,9 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
         bough.export_c(arm, ["gravity"], path, dtype="flot")
     with pytest.raises(bough.BoughError, match="no name for a C file"):
         bough.export_c(arm, ["gravity"], tmp_path / "x.h")
+    for wrong in ("", tmp_path, tmp_path / "a\0.c"):
+        with pytest.raises(bough.BoughError, match="no name for a C file"):
+            bough.export_c(arm, ["gravity"], wrong)
     with pytest.raises(bough.BoughError, match=r"there is no folder '.*missing' for 'x\.c'"):
         bough.export_c(arm, ["gravity"], tmp_path / "missing" / "x.c")
     with pytest.raises(bough.BoughError, match="needs a Model"):

@@ -75,9 +75,9 @@ def export(
     `banner` goes into a comment at the top of both files, `notes` into the comments of functions.
     """
     source = Path(path)
-    header = source.with_suffix(".h")
+    header = source.with_suffix(".h") if source.name else source
     real = real_type(dtype)
-    if source == header or not re.fullmatch(r'[^"\\\n\r]+', header.name):
+    if source == header or source.is_dir() or not re.fullmatch(r'[^"\\\n\r\0]+', header.name):
         raise ModelError(f"export: {str(path)!r} is no name for a C file; expected something like 'functions.c'")
     if not source.parent.is_dir():
         raise OptionError(f"export: there is no folder {str(source.parent)!r} for {source.name!r}")
