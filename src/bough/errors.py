@@ -45,6 +45,12 @@ def short(text: str, most: int = 80) -> str:
     return f"{text[: most * 2 // 3]} ... {text[-(most // 4) :]}"
 
 
+def some_of(words: abc.Sequence[str], most: int = 5) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
 def nearest(name: str, known: abc.Iterable[str], otherwise: str = "expected one of") -> str:
     """The end of a sentence that refuses a name: the nearest known names, or else the first of them; "" of none."""
     from difflib import get_close_matches  # not before it is needed: it is slow to import

@@ -109,4 +109,5 @@ def test_what_is_refused():
 
 def test_a_welded_model_looks_as_before():
     model = zoo.quadruped()
-    assert model.visuals and model.welded_at(model.neutral, [model.joint_names[-1]]).visuals == model.visuals
+    assert model.visuals
+    assert model.welded_at(model.neutral, [model.joint_names[-1]]).visuals == model.visuals

@@ -201,7 +201,8 @@ def test_limits_that_mujoco_takes_for_none_are_named():
     b.add_body("a", lower=0.3, upper=0.3, **SOLID)
     b.add_body("b", "a", effort=0.0, **SOLID)
     text = b.build().to_mjcf()
-    assert "no word for the equal limits of a" in text and "no word for the effort limits of zero of b" in text
+    assert "no word for the equal limits of a" in text
+    assert "no word for the effort limits of zero of b" in text
 
 
 def test_rotors_of_followers_are_written_or_named():

@@ -123,4 +123,5 @@ def test_damping_that_rounding_loses_is_named():
     with pytest.raises(TaskError, match=r"rank 1 of 2, .*; damping=1e-06 is lost in the rounding of Lambda\^-1"):
         space.inertia(np.zeros(1))
     result, status = space.with_status("inertia", np.array([[0.0], [np.nan]]))
-    assert status.tolist() == [3, 2] and np.isnan(result).all()
+    assert status.tolist() == [3, 2]
+    assert np.isnan(result).all()

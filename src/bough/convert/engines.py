@@ -26,14 +26,13 @@ from typing import Any
 import numpy as np
 
 from bough.convert.maps import SAME, Foreign, LayoutMap, Pair, checked, rule_of
-from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
+from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError, some_of
 from bough.joints import JOINTS, PRIMITIVES, ForeignLayout
 from bough.model import Joint, Model, filled_names, unknown
 from bough.spatial import matrix_quaternion, quaternion_rotate
 from bough.types import FloatArray
 
 TOLERANCE = 1e-9  # of followers that disagree with their leaders
-SHOWN = 5  # joints that a message names
 # Joint types that are called otherwise there than their primitive, and chains of primitives; "" = not there
 OWN_KINDS = {
     "Pinocchio": {"universal": "Universal"},
@@ -118,7 +117,7 @@ def from_drake(model: Model, q: Any, v: Any = None, a: Any = None) -> Any:
 def _ordered(model: Model, engine: str) -> LayoutMap:
     """The map to a model whose joints have the same order."""
     if model.couplings:
-        names = ", ".join(repr(c.follower) for c in model.couplings[:SHOWN])
+        names = some_of([repr(c.follower) for c in model.couplings])
         hint = f'give the model of {engine} too, which knows their names, or load with mimic="independent"'
         raise ModelError(f"{model.name!r} has mimic joints ({names}), which have no place in its q: {hint}")
     _require_floating_from_world(model, engine)

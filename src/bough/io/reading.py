@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
-from bough.errors import FileFormatError, ModelError, OptionError, short, unknown_option
+from bough.errors import FileFormatError, ModelError, OptionError, short, some_of, unknown_option
 from bough.io import urdf
 from bough.io.description import BodyArguments, Description
 from bough.io.weld import Weld, welded
@@ -99,9 +99,8 @@ def kept_closures(description: Description, equality: Equality) -> Description:
         return description
     named = [f"{c.kind} {c.name!r}" + (f" of {c.first!r}" * bool(c.first)) for c in gone]
     if not drop:
-        more = f" and {len(named) - 5} more" if len(named) > 5 else ""
         raise ModelError(
-            f"{description.name!r} has equalities that no model can keep: {', '.join(named[:5])}{more}; "
+            f"{description.name!r} has equalities that no model can keep: {some_of(named)}; "
             f'load with equality="drop" to leave them out'
         )
     notes = [f"dropped the equality {one}" for one in named]
@@ -182,13 +181,12 @@ def floated(description: Description) -> Description:
         return _replaced(description, roots[0], _free(roots[0]))
     if description.root is not None:
         return _world_floated(description)
-    carried = ", ".join(f"{short(b['name'])!r} on a {b['joint']} joint" for b in roots[:5])
-    more = f" and {len(roots) - 5} more" if len(roots) > 5 else ""
+    carried = some_of([f"{short(b['name'])!r} on a {b['joint']} joint" for b in roots])
     already = [b["name"] for b in roots if JOINTS[b["joint"]] == ("free",)]
     hint = "; it floats already: leave floating_base out" if already else ""
     raise ModelError(
         f"{description.name!r} cannot be given a floating base: expected one body welded to the world, which here "
-        f"carries {carried}{more}{hint}"
+        f"carries {carried}{hint}"
     )
 
 

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from bough.errors import FileFormatError, short
+from bough.errors import FileFormatError, short, some_of
 from bough.io.description import BodyArguments, ClosureArguments, Description, Place
 from bough.io.xml import Document
 from bough.joints import JOINTS, PRIMITIVES
@@ -67,7 +67,6 @@ KEPT = {
 XACRO = "xacro:"
 EXPAND = "if you trust it, `pip install xacrodoc` and load what `xacrodoc FILE -o robot.urdf` writes"
 FURTHER_LIMITS = ("acceleration", "deceleration", "jerk")  # of URDF 1.2, which nothing here uses
-SHOWN = 5  # names that a message lists
 
 
 class _Joint(NamedTuple):
@@ -225,8 +224,7 @@ def _tree(links: Iterable[str], joints: list[_Joint], where: str) -> tuple[str, 
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(repr(short(name)) for name in names[:SHOWN]) + more
+    return some_of([repr(short(name)) for name in names])
 
 
 def _motion(joint: _Joint, where: str, notes: list[str]) -> BodyArguments:

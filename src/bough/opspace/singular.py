@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from bough.compile.run.arrays import is_real
-from bough.errors import NumericalError, OptionError, TaskError
+from bough.errors import NumericalError, OptionError, TaskError, some_of
 from bough.opspace.arrays import PRECISIONS
 from bough.opspace.taskset import TaskSet
 from bough.types import IntArray, RealArray
@@ -74,10 +74,9 @@ def refuse_singular(
 def _reasons(tasks: TaskSet, values: RealArray, worst: RealArray, threshold: float) -> str:
     """Rank, rows and size of the worst direction."""
     share, size = np.abs(worst), max(float(values[0]), 0.0)
-    rows = [tasks.row_names[r] for r in np.flatnonzero(share > SHARE * share.max())]
-    listed = ", ".join(rows[:6]) + (f" and {len(rows) - 6} more" if len(rows) > 6 else "")
+    rows = some_of([tasks.row_names[r] for r in np.flatnonzero(share > SHARE * share.max())], 6)
     return (
-        f"rank {np.count_nonzero(values > threshold)} of {tasks.size}, and {listed} can hardly be moved together "
+        f"rank {np.count_nonzero(values > threshold)} of {tasks.size}, and {rows} can hardly be moved together "
         f"(smallest scaled singular value {size**0.5:.1e}, expected above {threshold**0.5:.1e})"
     )
 

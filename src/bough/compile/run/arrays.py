@@ -9,7 +9,7 @@ import numpy as np
 
 from bough.compile.graph.program import Array
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, OK
-from bough.errors import NonFiniteError, NumericalError, OptionError, ShapeError
+from bough.errors import NonFiniteError, NumericalError, OptionError, ShapeError, some_of
 
 
 def conform(
@@ -88,7 +88,6 @@ def results(name: str, specs: Sequence[Array], out: Any, batch: int | None, dtyp
 
 
 Explain = Callable[[Mapping[str, np.ndarray]], str | None]  # of the inputs of one row
-SHOWN = 5  # rows that a message names
 
 
 def rows_status(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], rows: int) -> np.ndarray:
@@ -150,5 +149,4 @@ def _rows(places: np.ndarray) -> tuple[int, ...]:
 def _in_rows(rows: tuple[int, ...]) -> str:
     if len(rows) < 2:
         return f" in row {rows[0]}" if rows else ""
-    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-    return f" in rows {', '.join(map(str, rows[:SHOWN]))}{more}"
+    return f" in rows {some_of([*map(str, rows)])}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bough.errors import some_of
 from bough.io.description import BodyArguments
 from bough.io.mjcf.bodies import DOFS, HINGE, SLIDE
 from bough.io.mjcf.names import Names
@@ -38,8 +39,7 @@ def motors(m: Any, names: Names) -> tuple[dict[str, BodyArguments], list[str]]:
     if drive is not None:
         idle = [name for j, name in enumerate(names.joints) if not any(_flags(said[name]))]
         if idle:
-            some = ", ".join(map(repr, idle[:5])) + (f" and {len(idle) - 5} more" if len(idle) > 5 else "")
-            notes.append(f"no actuator drives {some}")
+            notes.append(f"no actuator drives {some_of([*map(repr, idle)])}")
     elif count:
         notes.append("which joints the actuators drive is not known: they act on sites, bodies or spatial tendons")
     return said, notes
