@@ -24,38 +24,43 @@ STEADY = 0.1  # price of forces that change, where a solver finds no answer to a
 
 
 class Quadratic(NamedTuple):
-    """Minimise x' P x / 2 + c' x subject to A x = b, low <= G x <= high, lower <= x <= upper."""
+    """Minimise x' P x / 2 + c' x subject to low <= A x <= high and lower <= x <= upper; the last rows are equations."""
 
     P: FloatArray
     c: FloatArray
     A: FloatArray
-    b: FloatArray
-    G: FloatArray
     low: FloatArray
     high: FloatArray
+    equal: int  # how many equations
     lower: FloatArray
     upper: FloatArray
 
     @property
+    def equations(self) -> tuple[FloatArray, FloatArray]:
+        """Those rows of A, and what they are equal to."""
+        first = len(self.low) - self.equal
+        return self.A[first:], self.low[first:]
+
+    @property
     def below(self) -> tuple[FloatArray, FloatArray]:
-        """The same rows of G with one side each, G x <= h."""
-        some = np.isfinite(self.low)
-        return np.concatenate([self.G, -self.G[some]]), np.concatenate([self.high, -self.low[some]])
+        """The other rows with one side each, G x <= h."""
+        inner = slice(len(self.low) - self.equal)
+        G, low, some = self.A[inner], self.low[inner], np.isfinite(self.low[inner])
+        return np.concatenate([G, -G[some]]), np.concatenate([self.high[inner], -low[some]])
 
     def with_soft_bounds(self, columns: IntArray, price: FloatArray) -> Quadratic:
         """The same with bounds of some variables that give way by t at price t^2 / 2; x is followed by all t."""
         n, k = len(self.c), len(columns)
-        beside = ((0, 0), (0, k))
         P, rows = np.pad(self.P, (0, k)), np.zeros((k, n + k))
         P[range(n, n + k), range(n, n + k)] = price
         rows[range(k), columns], rows[range(k), range(n, n + k)] = 1.0, -1.0
         lower, upper = np.full((2, n + k), np.inf) * [[-1.0], [1.0]]
         lower[:n], upper[:n] = self.lower, self.upper
         lower[columns], upper[columns] = -np.inf, np.inf
-        low = np.concatenate([self.low, self.lower[columns]])
-        high = np.concatenate([self.high, self.upper[columns]])
-        G = np.concatenate([np.pad(self.G, beside), rows])
-        return Quadratic(P, np.pad(self.c, (0, k)), np.pad(self.A, beside), self.b, G, low, high, lower, upper)
+        A = np.concatenate([rows, np.pad(self.A, ((0, 0), (0, k)))])
+        low = np.concatenate([self.lower[columns], self.low])
+        high = np.concatenate([self.upper[columns], self.high])
+        return Quadratic(P, np.pad(self.c, (0, k)), A, low, high, self.equal, lower, upper)
 
 
 Solution: TypeAlias = tuple[FloatArray, FloatArray]  # x and A x
@@ -66,10 +71,11 @@ class Choice(NamedTuple):
 
     ease: FloatArray
     own: IntArray  # equations with a price
-    hard: IntArray  # equations that hold exactly
-    below: IntArray  # inequalities: cones, tasks of higher priorities, torque limits
-    cones: int  # how many of `below` are cones, and how many come before the torque limits
+    price: FloatArray  # theirs
+    rows: tuple[IntArray, IntArray]  # cones, tasks of higher priorities, in the second torque limits, exact equations
+    cones: int  # how many of these are cones, come before the torque limits, and are exact equations
     unlimited: int
+    equal: int
     relaxed: bool  # whether constraints give way
 
 
@@ -88,6 +94,7 @@ class ActiveSets:
         column = np.zeros(self.count, int)
         column[self._place // self.n] = self._place % self.n
         self._column, self._unit = column[self._single], unit[self._single]
+        self._unbounded = np.full(self.n, np.inf)
         self._choices: dict[int, Choice] = {}
 
     def dense(self, a: FloatArray) -> FloatArray:
@@ -116,8 +123,9 @@ class ActiveSets:
             relaxed = bool((ease[np.concatenate([at["bound"], at["contact"]])] > 0.0).any())
             cone = at["cone"] if self.cones is None or relaxed else at["cone"][:0]
             above = task[ease[task] == 0.0]
-            below, unlimited = np.concatenate([cone, above, at["torque"]]), len(cone) + len(above)
-            self._choices[id(ease)] = Choice(ease, own, hard, below, len(cone), unlimited, relaxed)
+            rows = np.concatenate([cone, above, hard]), np.concatenate([cone, above, at["torque"], hard])
+            counts = len(cone), len(cone) + len(above), len(hard)
+            self._choices[id(ease)] = Choice(ease, own, 1.0 / ease[own], rows, *counts, relaxed)
         return self._choices[id(ease)]
 
     def _within_torques(
@@ -138,22 +146,23 @@ class ActiveSets:
     ) -> Quadratic:
         """With torque limits or without; bounds give way where the program is relaxed."""
         (low, high, ease, d, z), bounds = program, len(self.at["bound"])
-        rows = A[choice.own]
-        weighed = rows.T / ease[choice.own]
-        P, c = weighed @ rows, -d * z - weighed @ low[choice.own]
+        rows = A.take(choice.own, 0)
+        weighed = rows.T * choice.price
+        P, c = weighed @ rows, -d * z - weighed @ low.take(choice.own)
         P.ravel()[:: self.n + 1] += d
         if near is not None:
             P.ravel()[self.nv * (self.n + 1) :: self.n + 1] += STEADY
             c[self.nv :] -= STEADY * near[self.nv :]
-        lower, upper = np.full(self.n, -np.inf), np.full(self.n, np.inf)
-        upper[self._column] = high[self._single] * self._unit
-        lower[self._column[:bounds]] = (low[self._single] * self._unit)[:bounds]
-        below, above = choice.below[: None if limited else choice.unlimited], slice(choice.cones, choice.unlimited)
-        lows, highs = low[below], high[below]
+        lower, upper = -self._unbounded, self._unbounded.copy()
+        upper[self._column] = high.take(self._single) * self._unit
+        lower[self._column[:bounds]] = (low.take(self._single) * self._unit)[:bounds]
+        chosen, above = choice.rows[limited], slice(choice.cones, choice.unlimited)
+        lows, highs, hard = low.take(chosen), high.take(chosen), len(chosen) - choice.equal
         highs[above] = lows[above] + BAND
         lows[above] -= BAND
         lows[: choice.cones] = -np.inf
-        s = Quadratic(P, c, A[choice.hard], low[choice.hard], A[below], lows, highs, lower, upper)
+        highs[hard:] = lows[hard:]
+        s = Quadratic(P, c, A.take(chosen, 0), lows, highs, choice.equal, lower, upper)
         if not (choice.relaxed and bounds):
             return s
         return s.with_soft_bounds(self._column[:bounds], self._unit[:bounds] ** -2 / ease[self.at["bound"]])
@@ -194,7 +203,7 @@ def minimise(s: Quadratic, solver: str, start: FloatArray | None, within: float)
         return _by_daqp(s, start, within)
     from qpsolvers import Problem, solve_problem
 
-    problem = Problem(s.P, s.c, *s.below, s.A, s.b, s.lower, s.upper)
+    problem = Problem(s.P, s.c, *s.below, *s.equations, s.lower, s.upper)
     warm = start if solver != "piqp" else None  # which takes no start
     try:
         found = solve_problem(problem, solver=solver, initvals=warm)
@@ -205,13 +214,11 @@ def minimise(s: Quadratic, solver: str, start: FloatArray | None, within: float)
 
 def _by_daqp(s: Quadratic, start: FloatArray | None, within: float) -> FloatArray | None:
     """The same solver without what `qpsolvers` adds to a call, which is a quarter of its time."""
-    upper, lower = np.concatenate([s.upper, s.high, s.b]), np.concatenate([s.lower, s.low, s.b])
-    sense, rows = _senses(len(lower), len(s.b)), np.concatenate([s.G, s.A])
-    x, _, status, _ = _daqp().solve(s.P, s.c, rows, upper, lower, sense.copy(), primal_tol=within, primal_start=start)
+    program = s.P, s.c, s.A, np.concatenate([s.upper, s.high]), np.concatenate([s.lower, s.low])
+    sense = _senses(len(program[-1]), s.equal)
+    x, _, status, _ = _daqp().solve(*program, sense.copy(), primal_tol=within, primal_start=start)
     if status < INFEASIBLE:  # it cycles
-        x, _, status, _ = _daqp().solve(
-            s.P, s.c, rows, upper, lower, sense.copy(), primal_tol=within, eps_prox=PROXIMAL
-        )
+        x, _, status, _ = _daqp().solve(*program, sense.copy(), primal_tol=within, eps_prox=PROXIMAL)
     return x if status > 0 and np.isfinite(x).all() else None
 
 

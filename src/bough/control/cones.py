@@ -69,16 +69,16 @@ def minimise_in_cones(s: Quadratic, cones: ConeSet, nv: int) -> FloatArray | Non
     joined[np.arange(len(held)), nv + held], joined[:, n:] = 1.0, -cones.M[held]
     box = np.eye(n)
     low, high = np.isfinite(s.lower), np.isfinite(s.upper)
-    G, h = s.below
+    (G, h), (E, e) = s.below, s.equations
     below, ends = np.concatenate([G, box[high], -box[low]]), np.concatenate([h, s.upper[high], -s.lower[low]])
     # s = (friction g_z, g_x, g_y) for each point
     cone = np.zeros((3 * points, n + 3 * points))
     for k, mu in enumerate(cones.friction):
         cone[3 * k, n + 3 * k + 2], cone[3 * k + 1, n + 3 * k], cone[3 * k + 2, n + 3 * k + 1] = -mu, -1.0, -1.0
     more = ((0, 0), (0, 3 * points))
-    A = sparse.csc_matrix(np.concatenate([np.pad(s.A, more), joined, np.pad(below, more), cone]))
-    b = np.concatenate([s.b, np.zeros(len(held)), ends, np.zeros(3 * points)])
-    kinds: list[Any] = [clarabel.ZeroConeT(len(s.b) + len(held)), clarabel.NonnegativeConeT(len(ends))]
+    A = sparse.csc_matrix(np.concatenate([np.pad(E, more), joined, np.pad(below, more), cone]))
+    b = np.concatenate([e, np.zeros(len(held)), ends, np.zeros(3 * points)])
+    kinds: list[Any] = [clarabel.ZeroConeT(len(e) + len(held)), clarabel.NonnegativeConeT(len(ends))]
     kinds += [clarabel.SecondOrderConeT(3)] * points
     settings = clarabel.DefaultSettings()
     settings.verbose = False

@@ -70,6 +70,7 @@ class Setup(NamedTuple):
 
     tasks: TaskSet
     aims: AimSet
+    contacts: tuple[Contact | Loop, ...]  # that may be active
     levels: list[Priority]
     bounds: AccelerationBounds
     law: Law
@@ -106,6 +107,7 @@ class Program:
         self.model, bounds, slices = setup.tasks.model, setup.bounds, setup.tasks.slices
         self.nv, self.names = self.model.nv, tuple(contact.name for contact in contacts)
         self.frames = tuple(contact.frame for contact in contacts)
+        self.active = np.array([contact.name in self.names for contact in setup.contacts], bool)
         none = np.zeros(0, np.int64)
         self.rows = np.concatenate([none, *(np.r_[slices[name]] for name in self.names)])  # of contacts and loops
         self.levels = setup.levels
@@ -259,9 +261,7 @@ class Program:
         a, low, high = filled[0][0], filled[1][0], filled[2][0]
         A, stage, x, is_solved = self._active_sets.dense(a), 0, np.zeros(self.n), False
         g = np.zeros(self.count)
-        with np.errstate(over="ignore"):
-            size = a @ a + low @ low + high @ high
-        if size < HUGE:
+        if np.dot(a, a) + np.dot(low, low) + np.dot(high, high) < HUGE:  # which warns of no overflow
             for stage in range(3):
                 steps = list[Solution | None]()
                 some = filled if stage else unscaled(filled)  # solvers have absolute tolerances
@@ -351,13 +351,13 @@ class Program:
     def _stage(self, filled: Any, stage: int, solve: Solve) -> tuple[Any, Any, Any]:
         """x and A x of the last priority, in units of the scale, and residuals."""
         a, low, high, z, scale, *_ = filled
-        low, unit = low + 0, scale[:, 0]
-        worst, unit = 0 * unit, 1.0 if self.on_gpu else unit  # a GPU has no other solver for what is left
+        worst, unit = 0 * scale[:, 0], 1.0 if self.on_gpu else scale[:, 0]  # a GPU has no other solver for what is left
         for k, own in enumerate(self._own):
             x, g, residual = solve((a, low, high, *self._cost(stage, k), z))
             worst = self._xp.maximum(worst, unit * residual)
-            rows = self._index(own)
-            low[:, rows] = g[:, rows]
+            if k < len(self._own) - 1:
+                low, rows = low + 0, self._index(own)
+                low[:, rows] = g[:, rows]
         return x, g, worst
 
     def _cost(self, stage: int, k: int) -> tuple[Any, Any]:

@@ -135,7 +135,7 @@ class WholeBody:
         )
         levels = priorities_of(self.tasks, names, weights or {}, priorities or {})
         bounds = AccelerationBounds(model, dt, horizon)
-        self._setup = Setup(self.tasks, self.aims, levels, bounds, law, general, namer, exact)
+        self._setup = Setup(self.tasks, self.aims, self.held, levels, bounds, law, general, namer, exact)
         self._rest = model.neutral.copy() if self.posture is None else self.posture
         self._programs: dict[Any, Program] = {}
         self._targets: Any = None  # on a GPU, and the contacts that are made there
@@ -247,7 +247,7 @@ class WholeBody:
     def _one(self, row: int, t: float, q: FloatArray, v: FloatArray, program: Program) -> WholeBodyCommand:
         """The command of one robot, as a batch of one."""
         state = self._state
-        self._hold(program, np.array([row]), q[None])
+        self._hold(program, slice(row, row + 1), q[None])
         reference = np.array(self.references(state, t))
         H, C, J, rate, bias, error = self._function.call(q, v, state.target[row], state.goal)
         asked = reference[1] + self.damping * reference[0] + reference[2] * self.stiffness * error
@@ -294,7 +294,7 @@ class WholeBody:
             self._targets, self._made = full((count, self.aims.size, 12), 0.0, q) + asarray(state.target[0], q), None
         if self._made != program.names:
             state.grow(count)
-            self._hold(program, np.arange(count), on_host(q))
+            self._hold(program, slice(count), on_host(q))
             for place in (state.place[name] for name in program.names):
                 self._targets[:, place] = asarray(state.target[:count, place], q)
             self._made = program.names
@@ -302,12 +302,13 @@ class WholeBody:
             self._targets[:, place] = asarray(state.target[0, place], q)
         return self._targets
 
-    def _hold(self, program: Program, rows: IntArray, q: FloatArray) -> None:
+    def _hold(self, program: Program, some: IntArray | slice, q: FloatArray) -> None:
         """Contacts that are new hold where they are now, at q (rows, nq); those that are gone are forgotten."""
-        state, held = self._state, np.array([held.name in program.names for held in self.held], bool)
-        made = state.made[rows]
+        state, held = self._state, program.active
+        made = state.made[some]
         if (made == held).all():
             return
+        rows = np.arange(len(state.made))[some]
         for k in np.flatnonzero((held & ~made).any(axis=0)).tolist():
             new, contact = ~made[:, k], self.held[k]
             target = np.empty((np.count_nonzero(new), 12))
