@@ -228,14 +228,31 @@ def test_a_step_takes_a_number_and_one_for_each_row(layout, cupy):
 
 
 @pytest.mark.parametrize("layout", ["rows", "columns"])
-def test_derivatives_by_named_forces(layout, cupy):
-    model, (to, back) = zoo.arm(2), in_layout(layout)
+def test_a_step_of_an_empty_batch(layout, cupy):
+    dyn, (to, _) = bough.Dynamics(zoo.arm(2), device="cuda", layout=layout), in_layout(layout)
+    found = dyn.semi_implicit_step(*map(to, np.zeros((3, 0, 2))), to_gpu(np.zeros(0)))
+    assert [y.shape for y in found] == [to(np.zeros((0, 2))).shape] * 2
+
+
+@pytest.mark.parametrize("on_host_too", [False, True])
+def test_named_forces_of_wrong_shape(on_host_too, cupy):
+    """Nothing is broadcast on the GPU, either."""
+    dyn, x = bough.Dynamics(zoo.arm(2), device="cuda"), np.zeros((3, 5, 2))
+    place = np.asarray if on_host_too else to_gpu
+    with pytest.raises(bough.BoughError, match="force on 'link2' must have shape"):
+        dyn.vjp("forward_dynamics", *map(place, x), weight=place(x[0]), forces={"link2": place(np.ones((5, 1)))})
+
+
+@pytest.mark.parametrize(("layout", "is_host"), [("rows", False), ("columns", False), ("columns", True)])
+def test_derivatives_by_named_forces(layout, is_host, cupy):
+    model, (to, back), here = zoo.arm(2), in_layout(layout), on_host if is_host else to_gpu
+    to = (lambda x, to=to: on_host(to(x))) if is_host else to
     rng = np.random.default_rng(4)
     x, weight = rng.normal(size=(3, 5, 2)), rng.normal(size=(5, 2))
     forces = dict(zip(model.body_names, rng.normal(size=(2, 5, 6)), strict=True))
     forces[model.body_names[1]] = forces[model.body_names[1]][0]  # the same for all rows
     cpu, dyn = bough.Dynamics(model), bough.Dynamics(model, device="cuda", layout=layout)
-    there = {key: to(f) if f.ndim > 1 else to_gpu(f) for key, f in forces.items()}
+    there = {key: to(f) if f.ndim > 1 else here(f) for key, f in forces.items()}
     given = [to(a) for a in x]
     wanted = cpu.vjp("forward_dynamics", *x, weight=weight, forces=forces)["forces"]
     found = dyn.vjp("forward_dynamics", *given, weight=to(weight), forces=there)["forces"]

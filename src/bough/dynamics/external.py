@@ -172,36 +172,36 @@ def mark_forces(constants: Sequence[Any]) -> Twins | None:
 
 def stacked(function: str, forces: Mapping[str, Any], order: Sequence[str], device: Device) -> Any:
     """Named wrenches as one array (..., names, 6), on a GPU where they are; in columns (names, 6, batch)."""
-    given = [forces[name] for name in order]
-    like = next(filter(is_on_gpu, given), None)
+    check_wrenches(function, forces, device)
+    like = next(filter(is_on_gpu, forces.values()), None)
+    given = [np.asarray(forces[name]) if like is None else asarray(forces[name], like) for name in order]
+    columns = device.layout == "columns"
+    if columns and any(x.ndim == 2 for x in given):
+        given = [x if x.ndim == 2 else x[:, None] for x in given]
     if like is None:
-        check_wrenches(function, forces)
-        return np.stack(np.broadcast_arrays(*map(np.asarray, given)), axis=-2)
-    given = [asarray(x, like) for x in given]
-    widest = max((tuple(x.shape) for x in given), key=len)
-    if device.layout == "columns":
-        found = full((len(given), *widest), 0.0, like)
-        for k, x in enumerate(given):
-            found[k] = x if len(x.shape) == len(widest) else x[:, None]
-    else:
-        found = full((*widest[:-1], len(given), 6), 0.0, like)
-        for k, x in enumerate(given):
-            found[..., k, :] = x
+        return np.stack(np.broadcast_arrays(*given), axis=0 if columns else -2)
+    whole = np.broadcast_shapes(*(tuple(x.shape) for x in given))
+    found = full((len(given), *whole) if columns else (*whole[:-1], len(given), 6), 0.0, like)
+    for k, x in enumerate(given):
+        found[k if columns else (..., k, slice(None))] = x
     return found
 
 
-def check_wrenches(function: str, forces: Mapping[str, Any]) -> None:
+def check_wrenches(function: str, forces: Mapping[str, Any], device: Device) -> None:
     """Say which of several named wrenches does not fit, or that they do not fit together."""
     rows: dict[str, int] = {}
+    columns = device.layout == "columns"
+    expected = "(6,) or (6, batch)" if columns else "(6,) or (batch, 6)"
     for name, wrench in forces.items():
-        given = real_array(f"{function}: the force on {name!r}", wrench, "(6,) or (batch, 6)")
-        if given.shape != (6,) and (given.ndim != 2 or given.shape[1] != 6):
+        given = wrench if is_on_gpu(wrench) else real_array(f"{function}: the force on {name!r}", wrench, expected)
+        shape = tuple(given.shape)
+        if len(shape) not in (1, 2) or shape[0 if columns else -1] != 6:
             raise ShapeError(
-                f"{function}: the force on {name!r} must have shape (6,) or (batch, 6), "
-                f"[force, moment] in world axes, got {given.shape}"
+                f"{function}: the force on {name!r} must have shape {expected}, "
+                f"[force, moment] in world axes, got {shape}"
             )
-        if given.ndim == 2:
-            rows[name] = len(given)
+        if len(shape) == 2:
+            rows[name] = shape[-1 if columns else 0]
     if len(set(rows.values())) > 1:
         found = ", ".join(f"{n} for {name!r}" for name, n in rows.items())
         raise ShapeError(f"{function}: the forces have different numbers of rows: {found}")

@@ -129,7 +129,7 @@ def as_column(x: Any, others: Sequence[Any], device: Device) -> Any:
         return np.array([x], dtype)
     x = real_array("a number for each row", x) if isinstance(x, list | tuple) else x
     size = getattr(x, "ndim", 2)
-    if size != 0 and (size != 1 or np.ndim(others[0]) < 2 or len(x) < 2):
+    if size != 0 and (size != 1 or np.ndim(others[0]) < 2 or len(x) == 1):
         return x
     return x[None] if device.layout == "columns" else x[..., None]
 
@@ -282,7 +282,7 @@ class Library:
             result: RealArray = found.call(*inputs, *given, **how)
         except BoughError:
             if isinstance(forces, Mapping):
-                check_wrenches(name, forces)
+                check_wrenches(name, forces, self.device)
             raise
         if method is None:
             self._serve(name, found, forces)
