@@ -8,7 +8,7 @@ import pytest
 import bough
 from bough import zoo
 from bough.errors import TaskError
-from bough.opspace import OperationalSpace, joint, pose, position
+from bough.opspace import OperationalSpace, joint, pose, position, rows
 from opspace.cases import random_case, state
 from papers.featherstone2010.asimo import jacobian_pattern
 
@@ -112,6 +112,16 @@ def straight_arm():
     for name, axis in (("base", (0, 0, 1)), ("middle", (0, 1, 0)), ("tip", (0, 1, 0))):
         up = builder.add_body(name, up, "revolute", (1, 0, 0), axis=axis, mass=1, com=(0.5, 0, 0), inertia=np.eye(3))
     return builder.build()
+
+
+@pytest.mark.parametrize(("dtype", "damping"), [(float, 1e-20), (float, 1e-17), (np.float32, 1e-9)])
+def test_damping_below_the_rounding_of_dependent_rows_is_named(dtype, damping):
+    """Nine rows of rank six, which rounding leaves regular: Lambda would be noise, with negative eigenvalues."""
+    model, rng = zoo.arm(7), np.random.default_rng(0)
+    tasks = [pose("link7"), rows("link7", rng.normal(size=(3, 6)))]
+    space = OperationalSpace(model, tasks, singular="damp", damping=damping, general=True)
+    with pytest.raises(TaskError, match="is lost in the rounding"):
+        _ = space(model.random_configuration(rng, 3).astype(dtype)).inertia
 
 
 def test_damping_that_rounding_loses_is_named():

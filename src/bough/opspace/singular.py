@@ -128,12 +128,13 @@ class Inversion:
     def _examine(self, Lam_inv: RealArray, Lam: RealArray, rows: IntArray) -> None:
         """Put in what a quick inversion finds doubtful, in these rows of a batch; a singular one is refused."""
         size = self.tasks.size
-        if self.singular != "damp":
-            refuse_singular(self.tasks, Lam_inv, self.threshold, self.mobility, rows)
-        damping = self._damping[Lam_inv.dtype]
+        damping, advice = self._damping[Lam_inv.dtype], ADVICE
         few = Lam_inv.reshape(-1, size, size)[rows] + damping * np.eye(size, dtype=Lam_inv.dtype)
-        lost = np.linalg.slogdet(few)[0] == 0.0
-        if lost.any():
+        doubtful = rows
+        if self.singular == "damp":
             advice = f"damping={damping.item():g} is lost in the rounding of Lambda^-1: choose more"
-            refuse_singular(self.tasks, Lam_inv, self.threshold, self.mobility, rows[lost], advice)
+            values = np.linalg.eigvalsh(few)  # rounding makes those of Lambda^-1 negative, or hides the damping
+            lost = (values[:, 0] < 0.5 * damping) | (damping < 0.1 * np.finfo(few.dtype).eps * values[:, -1])
+            doubtful = rows[lost]
+        refuse_singular(self.tasks, Lam_inv, self.threshold, self.mobility, doubtful, advice)
         Lam.reshape(-1, size, size)[rows] = np.linalg.inv(few)

@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 import bough
 from bough.app import cli
+from bough.app.commands.simulate import start
 from bough.opspace.loops import Loops
-from bough.simulate import Recording
+from bough.simulate import ContactPoint, Contacts, Plane, Recording
 
 LIMIT = '<limit lower="-1" upper="1" effort="999" velocity="99"/>'
 
@@ -124,6 +125,21 @@ def test_a_robot_in_the_ground_starts_on_it(run):
     for more, expected in ((("--ground", -3.0), dog.rest_configuration[2]), (("--height", 0.1), 0.1)):
         run("simulate", "zoo:quadruped", *feet, *more, *options)
         assert Recording.load("run.npz", dog).q[0, 2] == expected
+
+
+def test_every_floating_robot_is_lifted_by_its_own_contacts():
+    solid, builder = {"mass": 1.0, "inertia": np.eye(3)}, bough.Builder("several")
+    builder.add_body("arm", "world", "revolute", (0, 0, -0.5), axis=(0, 1, 0), **solid)
+    builder.add_body("ball", "world", "floating", **solid)
+    builder.add_body("dog", "world", "floating", np.eye(4)[[0, 2, 1, 3]] * [[1], [-1], [1], [1]], **solid)
+    builder.add_body("leg", "dog", "revolute", (0, -0.4, 0), axis=(1, 0, 0), **solid)
+    model = builder.build()
+    dyn = bough.Dynamics(model, general=True)
+    for frames in (["leg"], ["ball"], ["arm", "leg"], ["leg", "ball"]):
+        q = start(model, None, None, Contacts([ContactPoint(frame, radius=0.1) for frame in frames], Plane()))
+        for frame in frames:
+            assert dyn.placement(q, frame)[2, 3] == pytest.approx(-0.5 if frame == "arm" else 0.1)
+        np.testing.assert_array_equal(dyn.placement(q, "ball")[:2, 3], 0.0)
 
 
 def test_loops_are_closed_and_held(run, tmp_path):

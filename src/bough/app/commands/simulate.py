@@ -67,8 +67,8 @@ def simulate(
 ) -> None:  # fmt: skip
     """Simulate a robot, and record its motion.
 
-    It starts at rest, with slack springs and joints within their limits. A floating robot starts with its contacts
-    on or above the ground. Gravity, forces, a controller, damping, springs and limits act on it. Loops are closed at
+    It starts at rest, with slack springs and joints within their limits. Floating robots start with their
+    contacts on or above the ground. Gravity, forces, a controller, damping, springs and limits act on it. Loops are closed at
     the start and stay closed. Contacts are hard, with exact friction cones.
     """
     import numpy as np
@@ -133,7 +133,7 @@ def simulate(
 def start(model: Model, seed: int | None, height: float | None, contacts: Contacts | None = None) -> FloatArray:
     """Where springs are slack and joints within their limits, or a random configuration; its loops are closed.
 
-    A floating robot whose contacts would be in the ground is lifted out of it, unless a height is given.
+    Floating robots whose contacts would be in the ground are lifted out of it, unless a height is given.
     """
     import numpy as np
 
@@ -154,10 +154,22 @@ def start(model: Model, seed: int | None, height: float | None, contacts: Contac
         q = close_loops(model, q).q
         for k in v[(q[places] < lower - 1e-6) | (q[places] > upper + 1e-6)]:
             note(f"{model.dof_names[k]} of {model.name} starts outside its limits, to close the loops")
-    if contacts is not None and height is None and model.joints[0].type == "floating":
-        depth = ContactSpace(Dynamics(model, general=True), contacts).depth(q[None])[0]
-        q[model.joints[0].q.start + 2] += max(depth, 0.0)
+    if contacts is not None and height is None:
+        dynamics = Dynamics(model, general=True)
+        for joint in (joint for joint in model.joints if joint.type == "floating"):
+            if own := [p for p in contacts.points if base_of(model, p.frame) == base_of(model, joint.body)]:
+                depth = ContactSpace(dynamics, replace(contacts, points=own)).depth(q[None])[0]
+                up = dynamics.placement(model.neutral, joint.body)[2, :3]  # in the axes that q has its position in
+                q[joint.q.start : joint.q.start + 3] += max(depth, 0.0) * up
     return q
+
+
+def base_of(model: Model, frame: str) -> int:
+    """The first body on the way from the world to a frame, -1 for the world's own."""
+    body = int(model.frames.body[model.frame(frame)])
+    while body >= 0 and model.mechanism.parent[body] >= 0:
+        body = int(model.mechanism.parent[body])
+    return body
 
 
 def contacts_of(texts: list[str], ground: float, friction: float) -> Contacts | None:
