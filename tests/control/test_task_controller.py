@@ -177,6 +177,12 @@ def test_bad_input():
         Tracker(space).errors(np.zeros(7), {"momentum(linear)": np.zeros(3)})
     with pytest.raises(TaskError, match=r"\(4, 4\)"):
         Tracker(space).errors(np.zeros(7), {"pose(hand)": np.zeros(5)})
+    turned = Tracker(OperationalSpace(zoo.arm(7), [orientation("hand")], general=True))
+    whole = turned.positions(np.ones(7))["orientation(hand)"]
+    by_rotation, by_placement = (turned.errors(np.zeros(7), {"orientation(hand)": T}) for T in (whole[:3, :3], whole))
+    np.testing.assert_array_equal(by_rotation, by_placement)
+    with pytest.raises(TaskError, match=r"a rotation \(3, 3\)"):
+        turned.errors(np.zeros(7), {"orientation(hand)": np.zeros(3)})
     with pytest.raises(ShapeError, match="ascend"):
         CubicPath([0.0, 0.0], [[0.0], [1.0]])
     with pytest.raises(ShapeError, match="points"):

@@ -52,7 +52,7 @@ def results(dyn, q, v, x):
 
 
 # Code of many joints takes long to compile: of these, the functions that the others are made of
-LARGE = {"humanoid", "floating_chain", "asimo", "ck_standin", "bicycle_chain", "grid", "random_tree"}
+LARGE = ("humanoid", "floating_chain", "asimo", "ck_standin", "bicycle_chain", "grid", "random_tree")
 FEW = 7
 
 

@@ -200,7 +200,7 @@ def test_hydrogens_without_heavy_atoms_take_one_note(tmp_path):
     assert len(found.notes) == 2
     said = "10 hydrogens are near no atom of their residue and move on their own: A/1/HA2, A/1/HA3, A/1/H1, "
     assert found.notes[0].startswith(said)
-    assert found.notes[0].endswith(" and 5 others")
+    assert found.notes[0].endswith(" and 5 more")
 
 
 def test_a_byte_order_mark_hides_no_atom(tmp_path):

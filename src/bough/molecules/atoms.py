@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import MissingExtraError, ModelError, ShapeError, UnknownNameError, nearest, unknown_option
+from bough.errors import MissingExtraError, ModelError, ShapeError, UnknownNameError, nearest, some_of, unknown_option
 from bough.types import BoolArray, FloatArray, IntArray
 
 Words = npt.NDArray[np.str_]
@@ -161,12 +161,6 @@ def _of_elements(elements: Words, value: Any) -> FloatArray:
         if e.atomic_number == 0:
             raise ModelError(f"there is no element {str(text)!r}")
     return np.array([float(value(e)) for e in found])[place]
-
-
-def some_of(names: list[str]) -> str:
-    """The first names of a list, for a note."""
-    more = f" and {len(names) - 5} others" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more
 
 
 def bonded_atoms(n: int, bonds: IntArray) -> list[list[int]]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from bough.arguments import explained
-from bough.errors import MissingExtraError, ModelError, NumericalError, short, unknown_option
-from bough.molecules.atoms import Atoms, some_of
+from bough.errors import MissingExtraError, ModelError, NumericalError, short, some_of, unknown_option
+from bough.molecules.atoms import Atoms
 from bough.types import FloatArray
 
 

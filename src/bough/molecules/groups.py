@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.errors import OptionError, unknown_option
-from bough.molecules.atoms import Atoms, bonded_atoms, some_of
+from bough.errors import OptionError, some_of, unknown_option
+from bough.molecules.atoms import Atoms, bonded_atoms
 from bough.molecules.dihedrals import CHI, SAME, SIDE_CHAINS, bond_names
 from bough.types import BoolArray, IntArray
 

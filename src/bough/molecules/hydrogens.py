@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bough.errors import ModelError, SettingError, short
-from bough.molecules.atoms import Atoms, some_of
+from bough.errors import ModelError, SettingError, short, some_of
+from bough.molecules.atoms import Atoms
 from bough.molecules.dihedrals import SAME, VARIANTS
 from bough.molecules.force_field import atoms_of, openmm_modules, topology
 from bough.molecules.groups import SATURATED, STANDARD

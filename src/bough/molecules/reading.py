@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from bough.errors import FileFormatError, short
-from bough.molecules.atoms import WATER, Atoms, gemmi_module, some_of
+from bough.errors import FileFormatError, short, some_of
+from bough.molecules.atoms import WATER, Atoms, gemmi_module
 from bough.molecules.dihedrals import SAME, SIDE_CHAINS, pdb_name
 from bough.molecules.groups import STANDARD
 from bough.types import FloatArray

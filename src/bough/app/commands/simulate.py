@@ -68,8 +68,8 @@ def simulate(
     """Simulate a robot, and record its motion.
 
     It starts at rest, with slack springs and joints within their limits. Floating robots start with their
-    contacts on or above the ground. Gravity, forces, a controller, damping, springs and limits act on it. Loops are closed at
-    the start and stay closed. Contacts are hard, with exact friction cones.
+    contacts on or above the ground. Gravity, forces, a controller, damping, springs and limits act on it. Loops are
+    closed at the start and stay closed. Contacts are hard, with exact friction cones.
     """
     import numpy as np
 

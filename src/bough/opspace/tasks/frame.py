@@ -41,7 +41,8 @@ from bough.types import FloatArray, Reference
 class FrameTask(Task):
     """Rows on the [linear, angular] velocity of one frame, taken at `point` (in the frame's own axes).
 
-    Its position is a homogeneous matrix (4, 4); a target may also be a point (3,), which leaves the orientation free.
+    Its position is a homogeneous matrix (4, 4); a target may also be a point (3,), which leaves the orientation free,
+    or of an orientation a rotation (3, 3).
     """
 
     frame: str
@@ -71,7 +72,7 @@ class FrameTask(Task):
             raise TaskError(f"task {self.name!r}: the world reference has no position; use local_world_aligned")
         here = self.position(dynamics, q)
         axes = here[:3, :3].T if self.reference == "local" else None
-        error = frame_error(self.name, here, target, axes)
+        error = frame_error(self.name, here, target, axes, self.matrix)
         return error if self.matrix == WHOLE else np.array(self.matrix) @ error
 
     def aim(self, model: Model) -> Aim:

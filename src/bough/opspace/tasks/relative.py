@@ -81,8 +81,8 @@ class RelativeTask(Task):
     def error(self, dynamics: Dynamics, q: Any, target: npt.ArrayLike) -> FloatArray:
         here = self.position(dynamics, q)
         axes = here[:3, :3].T if self.reference == "local" else placement_of(dynamics, self.base, q)[:3, :3]
-        error = frame_error(self.name, here, target, axes)
-        if self._axes == FREE_Z and np.shape(target) == (4, 4):
+        error = frame_error(self.name, here, target, axes, self.matrix)
+        if self._axes == FREE_Z and np.shape(target) != (3,):
             error[3:] = turn_of_z(here[:3, :3].T @ np.asarray(target)[:3, 2])
         return error if self.matrix == WHOLE else np.array(self.matrix) @ error
 

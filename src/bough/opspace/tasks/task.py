@@ -35,13 +35,22 @@ def moved(placement: FloatArray, point: Sequence[float]) -> FloatArray:
     return out
 
 
-def frame_error(task: str, here: FloatArray, target: npt.ArrayLike, axes: FloatArray | None) -> FloatArray:
-    """[linear, angular] from `here` to a target placement (4, 4) or point (3,), turned by `axes` (3, 3) if given."""
+def frame_error(
+    task: str, here: FloatArray, target: npt.ArrayLike, axes: FloatArray | None, rows: Matrix
+) -> FloatArray:
+    """Rows of [linear, angular] from `here` to a target, turned by `axes` (3, 3) if given.
+
+    A target is a placement (4, 4), a point (3,) for rows that measure positions, or a rotation (3, 3) for others.
+    """
     goal = np.asarray(target, float)
-    if goal.shape == (3,):
+    positions = goal.shape == (4, 4) or any(any(row[:3]) for row in rows)
+    if goal.shape == (3,) and positions:
         goal = matrix(here[:3, :3], goal)
+    elif goal.shape == (3, 3) and not positions:
+        goal = matrix(goal, here[:3, 3])
     if goal.shape != (4, 4):
-        raise TaskError(f"task {task!r}: a target is a point (3,) or a matrix (4, 4), got {goal.shape}")
+        other = "a point (3,)" if positions else "a rotation (3, 3)"
+        raise TaskError(f"task {task!r}: a target is {other} or a matrix (4, 4), got {goal.shape}")
     gap, turn = goal[:3, 3] - here[:3, 3], rotation_vector(goal[:3, :3] @ here[:3, :3].T)
     return np.concatenate([gap, turn] if axes is None else [axes @ gap, axes @ turn])
 
