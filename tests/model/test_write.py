@@ -180,6 +180,14 @@ def test_bodies_with_several_joints_are_read_back():
     np.testing.assert_allclose(two.placement(q, "eye"), one.placement(q, "eye"), atol=1e-12)
 
 
+def test_more_joints_than_a_body_of_mjcf_can_have_are_refused():
+    builder, up = bough.Builder("gimbals"), "world"
+    for k in range(3):
+        up = builder.add_body(f"link{k}", up, "planar", mass=1.0 if k == 2 else 0.0, inertia=np.eye(3) * (k == 2))
+    with pytest.raises(ModelError, match=r"'link2' would have 9 degrees of freedom, .* \(link0, link1\)"):
+        builder.build().to_mjcf()
+
+
 def test_a_massless_body_that_cannot_be_joined_is_refused():
     b = bough.Builder("fork")
     b.add_body("fork", joint_name="turn")

@@ -236,6 +236,8 @@ MJCF_JOINTS = {
     "floating": ("free",), "universal": ("hinge", "hinge"),
     "cylindrical": ("hinge", "slide"), "planar": ("slide", "slide", "hinge"),
 }  # fmt: skip
+MJCF_DOFS = {"ball": 3, "free": 6}  # others have one
+MOST_DOFS = 6  # of a body
 
 
 def mjcf(model: Model) -> str:
@@ -275,6 +277,12 @@ def mjcf(model: Model) -> str:
             chains[part.body] = chain
             remarks.append(f"no word for the frame of {part.body}, which has no mass")
         else:
+            dofs = sum(MJCF_DOFS.get(kind, 1) for one in chain for kind in MJCF_JOINTS[one.type])
+            if dofs > MOST_DOFS:
+                raise ModelError(
+                    f"to_mjcf: body {part.body!r} would have {dofs} degrees of freedom, of which MuJoCo has at most "
+                    f"{MOST_DOFS}: bodies without mass are joined with it ({', '.join(p.body for p in chain[:-1])})"
+                )
             bodies[part.body] = _mjcf_body(bodies[chain[0].parent], model, chain, taken)
     for frame in fixed_frames(model, parts):
         if frame.body in bodies:

@@ -156,8 +156,9 @@ def start(model: Model, seed: int | None, height: float | None, contacts: Contac
             note(f"{model.dof_names[k]} of {model.name} starts outside its limits, to close the loops")
     if contacts is not None and height is None:
         dynamics = Dynamics(model, general=True)
+        space = ContactSpace(dynamics, contacts)
         for joint in (joint for joint in model.joints if joint.type == "floating"):
-            if own := [p for p in contacts.points if base_of(model, p.frame) == base_of(model, joint.body)]:
+            if own := [p for p in space.points if base_of(model, p.frame) == base_of(model, joint.body)]:
                 depth = ContactSpace(dynamics, replace(contacts, points=own)).depth(q[None])[0]
                 up = dynamics.placement(model.neutral, joint.body)[2, :3]  # in the axes that q has its position in
                 q[joint.q.start : joint.q.start + 3] += max(depth, 0.0) * up
