@@ -6,31 +6,12 @@ import numpy as np
 import pytest
 
 import bough
-from bough.compile.kernel import kernel
-from bough.compile.routine import Routine, interpret
+from bough.compile.routine import interpret
 from bough.errors import NonFiniteError, ShapeError, TaskError
-from bough.joints import joint_motion
 from bough.opspace import AimSet, TaskSet, joint, posture
 from bough.opspace.methods import Prepared
-from bough.opspace.sweeps.errors import ERROR_WORK, task_errors
-from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies
+from bough.opspace.sweeps.errors import ERRORS
 from opspace.cases import random_case
-
-
-@kernel
-def errors(m, t, g, q, target, posture, error, w):
-    joint_motion(m, q, w.X)
-    place_bodies(m, t, w)
-    task_errors(m, t, g, q, target, posture, error, w)
-
-
-ERRORS = Routine(
-    "task_errors",
-    errors,
-    inputs={"q": "nq", "target": "aims 12", "posture": "nq"},
-    outputs={"error": "rows"},
-    work=PLACEMENT_WORK | ERROR_WORK,
-)
 
 
 def prepared(tasks):
