@@ -67,7 +67,7 @@ Solution: TypeAlias = tuple[FloatArray, FloatArray]  # x and A x
 
 
 class Choice(NamedTuple):
-    """What rows of a program are, by their ease."""
+    """The kinds of the rows of a program, by their ease."""
 
     ease: FloatArray
     own: IntArray  # equations with a price
@@ -106,7 +106,7 @@ class ActiveSets:
     def __call__(self, A: FloatArray, program: tuple[FloatArray, ...], start: Any, above: Any) -> Solution | None:
         """x from a `start` and A x, or None where the solver finds none; `above` is x of the priority above, or None.
 
-        Where the solver finds none below a priority, it is asked again with forces that stay near to `above`.
+        Where the solver finds none below a priority, it runs again with forces that stay near to `above`.
         """
         choice = self._choice(program[2])
         found = self._within_torques(A, program, choice, start, None)

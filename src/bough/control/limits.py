@@ -46,7 +46,7 @@ class LimitMonitor:
 
 
 class AccelerationBounds:
-    """What bounds qdd: velocities stay within their limits after dt, and motors within theirs.
+    """Bounds of qdd: velocities stay within their limits after dt, and motors within theirs.
 
     Towards a position limit velocities stay below distance / horizon, so that it is approached and never passed.
     """

@@ -59,14 +59,14 @@ WITHIN = 1.0 - 1e-9  # of the torque limits: rounding does not carry torques bey
 ROUNDING = 1e-11  # relative
 PRESSED = 1e-7  # N or N m, by which forces may leave their cones
 
-HUGE = 1e100  # squares of a program that no solver is asked
+HUGE = 1e100  # squared size from which a program is not solved
 NONE, EXACTLY = np.array([np.inf]), np.array([0.0])  # residuals of one program
 
 Solve = Callable[[tuple[Any, ...]], tuple[Any, Any, Any]]  # a program of one priority -> x, A x, residual
 
 
 class Setup(NamedTuple):
-    """What all programs of a controller share."""
+    """Data that all programs of a controller share."""
 
     tasks: TaskSet
     aims: AimSet
