@@ -134,6 +134,34 @@ def test_an_even_motion_is_no_reason_to_select_joints():
     assert ages.count(1) <= 2
 
 
+def test_prescribed_joints_reach_their_velocity_where_others_are_locked():
+    """Locking joints changes velocities: the step began with those before, so the linkage did not feel the rest."""
+    chain = bough.zoo.chain(60)
+    sim = Dynamics(
+        chain, adaptive.rms_acceleration(2.0), "adaptive", motion={chain.joint_names[40]: swing(0.3, 6.0)}, every=5
+    )
+    sim.gravity = (0.0, 0.0, 0.0)
+    sim.velocity = 0.02 * np.random.default_rng(0).normal(size=60)
+    region, locked = sim.solver.region, 0
+    choose = region.ready
+    began = []
+
+    def ready(*args, **options):
+        before = sim.velocity[40]
+        found = choose(*args, **options)
+        began.append((before, sim.velocity[40]))
+        return found
+
+    region.ready = ready
+    at = int(np.flatnonzero(sim.solver.laws.prescribed)[0])
+    for _ in range(10):
+        sim.step(DT)
+        before, after = began[-1]
+        locked += before != after
+        assert after + DT * sim.solver.laws.led[at] == pytest.approx(sim.velocity[40], rel=1e-12)
+    assert locked
+
+
 def test_adaptive_motion_converges_to_full():
     chain = bough.zoo.chain(40)
     motion = {chain.joint_names[0]: swing(0.4, 4.0), chain.joint_names[30]: swing(0.2, 9.0, 0.5)}

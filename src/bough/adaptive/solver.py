@@ -173,15 +173,12 @@ class MotionSolver(Solver):
             self._keep_prescribed_active(self.tree)
         self.close(() if self.closures is None else self.closures.closures)
 
-    def lead(self, paths: PrescribedMotion, t: float, dt: float) -> tuple[FloatArray, FloatArray]:
-        """Let prescribed joints accelerate in a step of dt from t as their motion does; returns the velocities and the
-        configuration in which they end it. O(n)."""
-        v, goal = paths(t, dt, self.motion.q)
+    def lead(self, v: FloatArray, h: float) -> None:
+        """Let prescribed joints accelerate in a step of h to velocities v (nv,)."""
         at, laws = self.mechanism.v_index, self.laws
-        laws.led[:] = laws.prescribed * (v[at] - self.motion.v[at]) / dt
+        laws.led[:] = laws.prescribed * (v[at] - self.motion.v[at]) / h
         if self.region.begun:
             self.region.engine.laws.led[:] = laws.led[self.region.linkage.clusters.dofs]
-        return v, goal
 
     def _make_region(self) -> EvaluatedRegion:
         return EvaluatedRegion(self, self._every, self._most)

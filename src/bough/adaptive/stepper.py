@@ -110,8 +110,11 @@ class MotionStepper(Stepper):
             solver.inputs.potentials.evaluate()
             most = 1
         if solver.paths is not None:
-            most, (v, q) = 1, solver.lead(solver.paths, self.time, h)
+            most, (v, q) = 1, solver.paths(self.time, h, solver.motion.q)
+            solver.lead(v, h)
         left = 0 if is_exact else region.ready(lead, keep=self.load is not None)
+        if solver.paths is not None:
+            solver.lead(v, h)  # joints that were locked have changed other velocities
         if not left:
             engine, loads, n = solver.engine, solver.inputs.forces.loads(), most
             if not is_exact:
