@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptive.linkages import random_linkage
-from bough.adaptive.engines.loops import loop_work, make_loops, place_loops
+from bough.adaptive.engines.loops import factor_soft, loop_work, make_loops, place_loops
 from bough.adaptive.engines.sweeps import world_poses
 from bough.joints import move_joint
 
@@ -51,3 +51,14 @@ def test_rows_are_open_on_the_ways_to_where_bodies_meet():
     assert np.diff(lp.closing).tolist() == [3, 0, 0, 0, 0, 1]
     work, entries = loop_work(parent, np.array([[2, 4], [1, -1]]), np.array([3, 1]))
     assert (work, entries) == (1 + 16 + 9 + 9 + 9 + 27, 6)
+
+
+@pytest.mark.parametrize(
+    ("L", "negative"), [((2.0, 1.0, 3.0), 0), ((2.0, 3.0, 1.0), 1), ((1.0, 1.0, 1.0 + 2e-16), None)]
+)
+def test_soft_rows_count_negative_pivots_and_refuse_those_that_are_rounding(L, negative):
+    lp = make_loops(np.array([-1]), 0, np.array([[-1, 0]]), np.tile(np.eye(4, 3).ravel(), (2, 1)), [[0, 1]])
+    rows = lp.closed[lp.closing[1] : lp.closing[2]]
+    lp.L[np.ix_(rows, rows)] = [[L[0], L[1]], [L[1], L[2]]]
+    found = factor_soft(lp, lp.closing[1], lp.closing[2])
+    assert np.isnan(found) if negative is None else found == negative

@@ -50,6 +50,7 @@ IDLE = 1e-13
 UNMOVED = 1e-12
 # What a linkage responds less than this, against its largest response, it cannot be made to do by closing a gap.
 UNREACHABLE = 1e-4
+SINGULAR = 1e-14  # a pivot of a stiffness this much smaller than what it is made of is none
 
 # Loops on a mechanism: which rows of constraints are open on which bodies, and how far they are open now.
 
@@ -347,7 +348,7 @@ def factor_closing(lp: LoopRows, c0: int, c1: int, free: Motion) -> None:
 def factor_soft(lp: LoopRows, c0: int, c1: int) -> Scalar:
     """L_CC of soft rows, by directions in lp.V that are conjugate to each other, in the order of the rows.
 
-    Returns how many of them have a negative L, or NaN where one has none.
+    Returns how many of them have a negative L, or NaN where one is zero to rounding.
     """
     wrong = 0.0
     for a in range(c0, c1):
@@ -361,10 +362,11 @@ def factor_soft(lp: LoopRows, c0: int, c1: int) -> Scalar:
             x = x * lp.A[q, q]
             for c in range(c0, b + 1):
                 lp.V[lp.closed[c], p] -= x * lp.V[lp.closed[c], q]
-        D = 0.0
+        D, size = 0.0, 0.0
         for c in range(c0, a + 1):
-            D += lp.L[p, lp.closed[c]] * lp.V[lp.closed[c], p]
-        if not abs(D) > 0.0:
+            x = lp.L[p, lp.closed[c]] * lp.V[lp.closed[c], p]
+            D, size = D + x, size + abs(x)
+        if not abs(D) > SINGULAR * size:
             return np.nan
         wrong += 1.0 if D < 0.0 else 0.0
         lp.A[p, p], lp.scale[p] = 1.0 / D, 1.0

@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.engines.loops import add_row_forces, add_rows, begin_rows, close_loops, closing_forces, hand_rows
+from bough.adaptive.engines.loops import (
+    SINGULAR,
+    add_row_forces,
+    add_rows,
+    begin_rows,
+    close_loops,
+    closing_forces,
+    hand_rows,
+)
 from bough.adaptive.potentials import Springs, spring, spring_energy
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, load_body
@@ -61,8 +69,6 @@ from bough.spatial import (
     sub6,
 )
 from bough.types import ArticulatedInertia, FloatArray, Force, IntArray, Rows, Scalar, Workspace
-
-SINGULAR = 1e-14  # a pivot this much smaller than what it is made of is none
 
 # Where bodies are, and forces on them
 
