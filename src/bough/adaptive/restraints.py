@@ -12,7 +12,8 @@ import numpy.typing as npt
 from bough.adaptive.engines.contracted import ContractedLinkage
 from bough.adaptive.engines.rest import Ties, tie_bodies
 from bough.compile.run.direct import compiled
-from bough.errors import NonFiniteError, SettingError, ShapeError
+from bough.dynamics.prescribed import numbers
+from bough.errors import SettingError, ShapeError
 from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -32,10 +33,10 @@ class Restraints:
         if others is not None and len(others) != k:
             raise ShapeError(f"others: expected {k} bodies, one for each of the first, got {len(others)}")
         first, second = given["points"], given["other_points"] if self._pairs else given["targets"]
-        at = [numbers("points", 0.0 if first is None else first, (k, 3))]
-        at.append(numbers("targets", 0.0 if second is None else second, (k, 3)))
-        self.stiffness = numbers("stiffness", given["stiffness"], (k,))
-        self.length = numbers("length", given["length"], (k,))
+        at = [numbers("restraints: points have", 0.0 if first is None else first, (k, 3), strict=True)]
+        at.append(numbers("restraints: targets have", 0.0 if second is None else second, (k, 3), strict=True))
+        self.stiffness = numbers("restraints: stiffness has", given["stiffness"], (k,), strict=True)
+        self.length = numbers("restraints: length has", given["length"], (k,), strict=True)
         if (self.stiffness < 0.0).any() or (self.length < 0.0).any():
             raise SettingError("restraints: stiffness and length must not be negative")
         self._targets = np.zeros((k, 3)) if self._pairs else at.pop()
@@ -86,7 +87,8 @@ class Restraints:
     @targets.setter
     def targets(self, value: npt.ArrayLike) -> None:
         self._refuse_pairs("targets")
-        self._targets[:], self._since = numbers("targets", value, self._targets.shape), self._now
+        new = numbers("restraints: targets have", value, self._targets.shape, strict=True)
+        self._targets[:], self._since = new, self._now
         self._ties.clear()
 
     @property
@@ -97,7 +99,7 @@ class Restraints:
     @drift.setter
     def drift(self, value: npt.ArrayLike) -> None:
         self._refuse_pairs("drift")
-        new = numbers("drift", value, self._drift.shape)
+        new = numbers("restraints: drift has", value, self._drift.shape, strict=True)
         self._targets[:], self._since = self.targets, self._now
         self._drift[:] = new
         self._ties.clear()
@@ -166,17 +168,6 @@ class Owner(NamedTuple):
     inputs: Inputs
     now: Callable[[], float]  # pseudo-time, or time
     poses: Callable[[IntArray], FloatArray]  # (k, 12) of bodies of the mechanism, now
-
-
-def numbers(what: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
-    """Finite numbers of this shape, or that make one by repetition."""
-    try:
-        array = np.array(np.broadcast_to(np.asarray(value, float), shape))
-    except (TypeError, ValueError):
-        raise ShapeError(f"restraints: {what} must have the shape {shape}, got {np.shape(value)}") from None
-    if not np.isfinite(array).all():
-        raise NonFiniteError(f"restraints: {what} must be finite, got {array[~np.isfinite(array)][0]}")
-    return array
 
 
 def listed(bodies: Iterable[str | int] | None) -> list[str | int] | None:

@@ -85,7 +85,6 @@ class EvaluatedRegion(Region):
         self.loads_chosen_for = np.zeros(0)  # loads and torques at the last choice, where there are stops
         self.led_chosen_for = np.zeros(0)  # likewise prescribed accelerations
         self.urgent = False  # whether torques of locked joints have changed
-        self._loads: Loads | None = None  # that the tree takes
         self._has_warned = False  # of an eps below the noise floor
         self.loop_forces = None if solver.closures is None else LoopForces(solver.closures.closing)
 
@@ -143,15 +142,13 @@ class EvaluatedRegion(Region):
             if not selector.may_try(moving, self._spacing):
                 return 0
         loads = solver.inputs.forces.loads()
-        if loads is not self._loads:
-            try:
-                self.tree.refuse_massless(loads)
-            except ModelError:  # no tree for this linkage or these forces: full steps are all there is
-                if solver.method != "auto":
-                    raise
-                selector.wait = NO_LIMIT
-                return 0
-            self._loads = loads
+        try:
+            self.tree.refuse_massless(loads)
+        except ModelError:  # no tree for this linkage or these forces: full steps are all there is
+            if solver.method != "auto":
+                raise
+            selector.wait = NO_LIMIT
+            return 0
         changed = bool(changes.any_force or changes.torques or changes.everything)
         if not self.begun or (h != self.h and self._is_implicit):
             self.h = h

@@ -8,7 +8,6 @@ rest as they do in motion (`stops`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -301,13 +300,10 @@ class Engine:
         if loads is not self._loaded:
             self.load(loads)
         if self._solve[1:] != (h, lead):
-            self._solve = self._accelerations(self._in_motion(loads, lead), h, lead), h, lead
-        self._left[0] = 0
+            linkage = self._in_motion(loads, lead)
+            self._solve = prepared(INTEGRATORS[self._integrator], linkage, h, lead, self._left), h, lead
+        self._left[0] = 0  # a march of no steps
         self._solve[0]()
-
-    def _accelerations(self, linkage: LinkageArrays, h: float, lead: float) -> Callable[[], Any]:
-        """A march of no steps."""
-        return prepared(INTEGRATORS[self._integrator], linkage, h, lead, self._left)
 
     def accelerate_unchanged(self, loads: Loads, h: float, lead: float) -> None:
         """The same, with what friction and stops remember left as it was."""
@@ -324,7 +320,8 @@ class Engine:
             m = m._replace(armature=p.armature)
         self.load(loads)
         self._left[0] = 0
-        self._accelerations(LinkageArrays(m, m, self.state, e, p, loads, self.work, ()), h, h)()
+        linkage = LinkageArrays(m, m, self.state, e, p, loads, self.work, ())
+        compiled(INTEGRATORS[self._integrator])(linkage, h, h, self._left)
 
     def publish_stops(self) -> None:
         """Let bound evaluations know what friction and stops do in the solution found last."""
