@@ -97,6 +97,37 @@ def test_springs_of_spherical_joints_have_their_stiffness():
     assert slope("stiffness", both) == pytest.approx(found.stiffness @ both, rel=1e-6)
 
 
+@pytest.mark.parametrize("joint", ["fixed", "revolute"])
+def test_moments_of_loops_have_their_stiffness(joint):
+    """Loops that hold turns ended at saddles that are none, or not at all, and their gradients were wrong."""
+    b, last, rng = bough.Builder("arch"), "world", np.random.default_rng(1)
+    for k in range(5):
+        axis = {"axis": rng.normal(size=3)} if k == 1 else {}
+        solid = {"mass": 0.1 + 0.1 * k, "com": (0.5, 0.1, 0.0), "inertia": 0.01 * np.eye(3), **axis}
+        kind, stiffness = "revolute" if k == 1 else "spherical", rng.uniform(0.2, 3.0)
+        b.add_body(f"rod{k}", last, kind, (float(k > 0), 0.0, 0.0), stiffness=stiffness, **solid)
+        last = f"rod{k}"
+    model = b.build().with_frame("tip", last, (1.0, 0.0, 0.0)).with_frame("pin", "world", (4.0, 0.1, 0.05))
+    c = rng.normal(size=model.nv)
+    start = model.neutral
+
+    def end(factor=1.0):
+        nonlocal start
+        passive = model.passive._replace(stiffness=factor * model.stiffness)
+        closures = [adaptive.Closure("pin", "tip", joint)]
+        sim = QuasiStatics(replace(model, passive=passive), method="aba", closures=closures)
+        sim.configuration = start
+        found = sim.minimize(tol=1e-12)
+        assert found.converged
+        start = found.q
+        return sim
+
+    found = end().equilibrium_gradient(c)
+    h = 1e-5
+    slope = float(c @ model.difference(end(1.0 - h).configuration, end(1.0 + h).configuration)) / (2.0 * h)
+    assert slope == pytest.approx(found.stiffness @ model.stiffness, rel=1e-4)
+
+
 def test_where_there_is_no_gradient_that_is_said():
     b = bough.Builder("pendulum")
     b.add_body("rod", axis=(0, 1, 0), mass=1.0, com=(0, 0, 0.5))

@@ -64,6 +64,7 @@ from bough.spatial import (
 from bough.types import ArticulatedInertia, FloatArray, Force, Rotation, Rows, Scalar, Vector, Workspace
 
 SLACK = 1e100  # the compliance of a spring that does nothing
+ZERO3 = (0.0, 0.0, 0.0)
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 ZERO15 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 FAR_FROM = 1e-6  # of its length: a spring that is shorter has no stiffness across
@@ -263,14 +264,37 @@ def newton_loops(w: NewtonWork, lp: LoopRows, pull: Rows) -> None:
     """The forces of the rows of loops, (m,) or of the first of all rows, which stiffen bodies where the second frame
     is."""
     for r in range(len(pull)):
-        c = lp.loop[r]
-        x = compose(get_pose(lp.pose, 2 * c + 1), get_pose(lp.frame, 2 * c + 1))[1]
+        c, j = lp.loop[r], lp.axis[r]
+        B, x = compose(get_pose(lp.pose, 2 * c + 1), get_pose(lp.frame, 2 * c + 1))
+        last, z = r + 2 - j % 3, (B[2], B[5], B[8])  # where the row about z is, if the loop has one
+        if last < len(lp.axis) and lp.axis[last] == 2:
+            z = ZERO3
         for side in range(2):
             i, (R, p) = lp.body[c, side], get_pose(lp.pose, 2 * c + side)
             if i >= 0:
                 f = scale6(pull[r], get6(lp.wrench, 2 * r + side))
                 put6(w.f, i, add6(get6(w.f, i), f))
-                _stiffen(w, i, rotate_back(R, sub3(x, p)), (f[3], f[4], f[5]))
+                if j < 3:
+                    _stiffen_by_moment(w, i, (f[0], f[1], f[2]), rotate_back(R, z))
+                else:
+                    _stiffen(w, i, rotate_back(R, sub3(x, p)), (f[3], f[4], f[5]))
+
+
+@inlined
+@loop_kernel
+def _stiffen_by_moment(w: NewtonWork, i: int, n: Vector, z: Vector) -> None:
+    """A moment of a loop on body i, whose frames may turn about z, or not at all where z is zero; in its frame.
+
+    Turns a of both bodies have the second order sum w_i x w_j / 2 over the joints on their ways, so that G is the
+    antisymmetric matrix of n. If they differ by s z, the moment follows the second frame: s n . (a x z) / 2.
+    """
+    h = scale3(0.5, n)
+    _add9(w.G, i, (0.0, h[2], -h[1], -h[2], 0.0, h[0], h[1], -h[0], 0.0))
+    m = cross(z, h)
+    xy, xz, yz = z[0] * m[1] + z[1] * m[0], z[0] * m[2] + z[2] * m[0], z[1] * m[2] + z[2] * m[1]
+    A = (2.0 * z[0] * m[0], 2.0 * z[1] * m[1], 2.0 * z[2] * m[2], xy, xz, yz)
+    put21(w.K, i, articulated_add(get21(w.K, i), A + ZERO15))
+    widen(w, i, n, (1.0, 0.0, 0.0))
 
 
 @loop_kernel
