@@ -208,8 +208,8 @@ class ConstrainedStepper:
             way = int(todo[rest].min())
             rows = np.flatnonzero(todo == way)
             some = now.some(rows)
-            # impulses by sweeps, and those that only stops contradict, start the next solution
-            goes_on = (came[rows] & SWEPT > 0) | (
+            # impulses by sweeps and general code, and those that only stops contradict, start the next solution
+            goes_on = (came[rows] & (SWEPT | GENERAL) > 0) | (
                 (came[rows] > 0) & (found[3][rows, CHANGE] <= found[3][rows, LARGEST])
             )
             some = some._replace(start=np.where(goes_on[:, None], found[2][rows], some.start))
@@ -239,8 +239,8 @@ class ConstrainedStepper:
         again = np.zeros(len(report), np.int8)
         if way < GENERAL or self.is_fixed:
             again[report[:, EXCESS] > 0.0] = self._served(way | LOCKED)
-        elif way == GENERAL and self.sweeps is None:
-            again[report[:, EXCESS] > 0.0] = WITH_STOPS
+        elif way == GENERAL and self.sweeps is None and self.kernels.stops:
+            again[report[:, CHANGE] > report[:, LARGEST]] = WITH_STOPS  # EXCESS is part of CHANGE
         if way < GENERAL and self.sweeps is None:
             again[report[:, CHANGE] > report[:, LARGEST]] = self._served(way + 1) if way & 1 else GENERAL
         return again

@@ -14,8 +14,9 @@ from bough.compile.kernel import loop_kernel
 from bough.simulate.cone import JOINT, Laws, joint_row, rest, solve_sticking, sweep, velocities
 from bough.types import Rows, Scalar, Workspace
 
-FIRST, BETWEEN, ROUNDS = 12, 20, 10  # exact sweeps before Newton steps, projections times the turn, and turns
-STEPS, CONVERGED, SHARE = 12, 1e-9, 1e-9
+FIRST, BETWEEN, ROUNDS = 12, 10, 10  # exact sweeps before Newton steps, projections between them, and rounds
+STEPS, CONVERGED = 12, 1e-9
+LEAST_SHARE, FACTOR, SHARES = 1e-9, 100.0, 4  # of mobilities, added to rows that stick: these in turn
 TINY = 1e-36
 OPEN, STICKS, SLIPS = 0.0, 1.0, 2.0  # states of laws; the impulse of a slipping joint is known, as of an open contact
 
@@ -36,23 +37,24 @@ def solve_impulses(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: 
             return change
         for r in range(len(lam)):
             lam[r] = w.start[r]
-    for stage in range(ROUNDS):
-        is_exact = stage % 2 == 0
-        for n in range(FIRST if is_exact else BETWEEN * stage):
-            if is_exact:
-                change = sweep(k, stage + n, A, b, friction, lam, w)
-            else:
-                change = project_impulses(k, A, b, friction, lam, w)
-            if change <= small:
-                return change
+    for n in range(FIRST):
+        change = sweep(k, n, A, b, friction, lam, w)
+        if change <= small:
+            return change
+    for n in range(ROUNDS):
         for r in range(len(lam)):
             w.swept[r] = lam[r]
-        newton_steps(k, A, b, friction, lam, w)
+        newton_steps(k, A, b, friction, LEAST_SHARE * FACTOR ** (n % SHARES), lam, w)
         found = project_impulses(k, A, b, friction, lam, w)
         if found <= small:
             return found
-        for r in range(len(lam)):
-            lam[r] = w.swept[r]
+        if not found < change:
+            for r in range(len(lam)):
+                lam[r] = w.swept[r]
+        for _ in range(BETWEEN):
+            change = project_impulses(k, A, b, friction, lam, w)
+            if change <= small:
+                return change
     return change
 
 
@@ -88,13 +90,17 @@ def project_impulses(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, w: Wo
 
 
 @loop_kernel
-def newton_steps(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace) -> None:
-    """lam moved by Newton steps, as near as they come; a step longer than the last is halved, as it may cycle."""
+def newton_steps(k: Laws, A: Rows, b: Rows, friction: Rows, share: Scalar, lam: Rows, w: Workspace) -> None:
+    """lam moved by Newton steps, as near as they come; a step longer than the last is halved, as it may cycle.
+
+    `share` of the largest mobility is added to those of sticking rows: where rows contradict each other, steps are
+    then no longer than impulses of that order.
+    """
     last = 1e300
     for _ in range(STEPS):
         velocities(A, b, lam, w.after)
         count = choose_states(k, A, friction, lam, w)
-        fill_system(k, A, friction, lam, count, w)
+        fill_system(k, A, friction, share, lam, count, w)
         if solve_system(count, w) == 0:
             return
         speed, most = 0.0, 1.0
@@ -149,11 +155,13 @@ def choose_states(k: Laws, A: Rows, friction: Rows, lam: Rows, w: Workspace) -> 
 
 
 @loop_kernel
-def fill_system(k: Laws, A: Rows, friction: Rows, lam: Rows, count: int, w: Workspace) -> None:
+def fill_system(
+    k: Laws, A: Rows, friction: Rows, share: Scalar, lam: Rows, count: int, w: Workspace
+) -> None:
     """w.G (count, count + 1): what the moves of unknown rows do to their laws, and what is missing."""
-    share = 0.0
+    most = 0.0
     for r in range(len(lam)):
-        share = max(share, SHARE * A[r, r])
+        most = max(most, A[r, r])
         w.known[r] = 0.0
         for c in range(len(lam)):
             w.known[r] = w.known[r] + A[r, c] * w.move[c]
@@ -161,12 +169,12 @@ def fill_system(k: Laws, A: Rows, friction: Rows, lam: Rows, count: int, w: Work
     for i in range(len(k.row)):
         r = k.row[i]
         if w.state[i] != OPEN:
-            fill_sticking(A, r, row, count, share, w)
+            fill_sticking(A, r, row, count, share * most, w)
             row = row + 1
             if k.kind[i] != JOINT:
                 if w.state[i] == STICKS:
-                    fill_sticking(A, r + 1, row, count, share, w)
-                    fill_sticking(A, r + 2, row + 1, count, share, w)
+                    fill_sticking(A, r + 1, row, count, share * most, w)
+                    fill_sticking(A, r + 2, row + 1, count, share * most, w)
                 else:
                     fill_slipping(A, r, row, count, friction[i], lam, w)
                 row = row + 2
