@@ -76,7 +76,7 @@ from bough.types import Rows, Scalar, Vector, Workspace
 
 # Columns of a report. Impulses have been found where CHANGE is not above LARGEST and EXCESS is zero.
 CHANGE, LARGEST, SPENT, EXCESS, DEPTH, SLIPS = range(6)
-PASSES, PATIENCE = 20, 6  # of the active set of stops, and passes that may fail to improve it
+ALL, PASSES = 6, 20  # passes of the active set of stops that exchange all that change, and all passes
 
 
 class RoughJoints(NamedTuple):
@@ -143,19 +143,14 @@ def row_step(
     """The same, repeated until the solver has all impulses and the active set of stops agrees with them."""
     take_drives(tau, target, kp, kd, lead, w)
     take_start(start, w)
-    least, patience = len(o.dof) + 1, PATIENCE
-    for _ in range(PASSES):
+    for n in range(PASSES):
         prepare_rows(m, t, p, f, x, j, c, e, o, g, k, q, v, friction, dt, axes, height, none, w)
         report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, w.start, w.lam, w)
         report[CHANGE] = solve_impulses(k, w.A, w.b, w.friction, w.lam, report[LARGEST], w)
         finish_step(m, t, p, f, j, o, g, k, q, dt, axes, height, q_after, v_after, lam, report, w)
         if not report[EXCESS] > 0.0:
             return
-        count, patience = exchange_stops(lam, patience > PATIENCE // 2, w), patience - 1
-        if count < least:
-            least, patience = count, PATIENCE
-        elif patience == 0:
-            return
+        exchange_stops(lam, n < ALL, w)
         for r in range(len(w.lam)):
             w.start[r] = w.lam[r]
 

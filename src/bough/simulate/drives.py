@@ -108,20 +108,11 @@ def is_finite(x: FloatArray) -> bool:
     return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
 
 
-class Servos:
-    """The inputs target, kp and kd of a step: a target that stays, or a function of (t, q, v)."""
-
-    def __init__(self, model: Model, servo: Any, target: Target | None, q: FloatArray, strict: bool) -> None:
-        self.gains = servo_gains(model, servo, len(q) if q.ndim == 2 else None)
-        goal: Any = target
-        if target is None:
-            goal = np.zeros((*q.shape[:-1], model.nv))
-            goal[..., model.scalar_joints.v] = q[..., model.scalar_joints.q]
-        self.target = Drive("target", goal, (*q.shape[:-1], model.nv), strict)
-
-    def __call__(self, t: float, q: FloatArray, v: FloatArray) -> list[FloatArray]:
-        """At time t."""
-        return [self.target(t, q, v), *self.gains]
+def start_target(model: Model, q: FloatArray) -> FloatArray:
+    """The target (..., nv) of servos that keep revolute and prismatic joints where they are at q."""
+    goal = np.zeros((*q.shape[:-1], model.nv))
+    goal[..., model.scalar_joints.v] = q[..., model.scalar_joints.q]
+    return goal
 
 
 class Wrenches:

@@ -2,19 +2,19 @@
 
 A Newton step (Alart & Curnier 1991) solves all rows at once, for the state that each law is in: a contact opens,
 sticks, or slips along p = f - r w; a joint slips, sticks, or is at a stop. Where steps do not converge, sweeps go on
-and Newton steps start again from there. Sweeps that solve each law exactly (`cone`) may cycle where contacts that slip
-act on one limb; projections onto cones after the change of variables of de Saxce & Feng (1998) do not, but are slower:
-both take turns. Rows may be redundant: each step moves impulses as little as it can, so that the start decides between
-them and not rounding.
+and Newton steps start again from there, or from where they led if that is nearer to all laws. Sweeps that solve each
+law exactly (`cone`) may cycle where contacts that slip act on one limb; projections onto cones after the change of
+variables of de Saxce & Feng (1998) do not, but are slower: both take turns. Rows may be redundant: each step moves
+impulses as little as it can, so that the start decides between them and not rounding.
 """
 
 from __future__ import annotations
 
 from bough.compile.kernel import loop_kernel
-from bough.simulate.cone import JOINT, Laws, joint_row, rest, solve_sticking, sweep, velocities
+from bough.simulate.cone import JOINT, Laws, joint_row, solve_sticking, sweep, velocities
 from bough.types import Rows, Scalar, Workspace
 
-FIRST, BETWEEN, ROUNDS = 12, 10, 10  # exact sweeps before Newton steps, projections between them, and rounds
+FIRST, BETWEEN, ROUNDS = 12, 20, 10  # exact sweeps, more projections in each round than in the last, and rounds
 STEPS, CONVERGED = 12, 1e-9
 LEAST_SHARE, FACTOR, SHARES = 1e-9, 100.0, 4  # of mobilities, added to rows that stick: these in turn
 TINY = 1e-36
@@ -42,36 +42,42 @@ def solve_impulses(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, small: 
         if change <= small:
             return change
     for n in range(ROUNDS):
+        if n % 2 == 1:
+            for s in range(FIRST):
+                change = sweep(k, n + s, A, b, friction, lam, w)
         for r in range(len(lam)):
             w.swept[r] = lam[r]
         newton_steps(k, A, b, friction, LEAST_SHARE * FACTOR ** (n % SHARES), lam, w)
-        found = project_impulses(k, A, b, friction, lam, w)
+        velocities(A, b, lam, w.after)
+        found = project_impulses(k, A, friction, lam, w)
         if found <= small:
             return found
         if not found < change:
             for r in range(len(lam)):
                 lam[r] = w.swept[r]
-        for _ in range(BETWEEN):
-            change = project_impulses(k, A, b, friction, lam, w)
+            velocities(A, b, lam, w.after)
+        for _ in range(BETWEEN * (n + 1)):
+            change = project_impulses(k, A, friction, lam, w)
             if change <= small:
                 return change
     return change
 
 
 @loop_kernel
-def project_impulses(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, w: Workspace) -> Scalar:
+def project_impulses(k: Laws, A: Rows, friction: Rows, lam: Rows, w: Workspace) -> Scalar:
     """One sweep, in which a contact's impulse becomes P(f - r (w + friction |w_t| n)), P the projection onto its cone.
 
-    Returns the largest change of a velocity; no change is a solution of all laws.
+    Returns the largest change of a velocity; no change is a solution of all laws. Keeps w.after = A lam + b.
     """
     change = 0.0
     for i in range(len(k.row)):
         r, mu = k.row[i], friction[i]
         if k.kind[i] == JOINT:
-            joint_row(k, A, rest(A, b, r, r, 1, lam), r, mu, lam, w)
+            joint_row(k, A, w.after[r] - A[r, r] * lam[r], r, mu, lam, w)
             change = max(change, A[r, r] * abs(lam[r] - w.before[r]))
+            update_velocities(A, r, lam[r] - w.before[r], w)
         else:
-            v0, v1, v2 = rest(A, b, r, r, 0, lam), rest(A, b, r + 1, r, 0, lam), rest(A, b, r + 2, r, 0, lam)
+            v0, v1, v2 = w.after[r], w.after[r + 1], w.after[r + 2]
             square = TINY
             for a in range(3):
                 for c in range(3):
@@ -83,10 +89,21 @@ def project_impulses(k: Laws, A: Rows, b: Rows, friction: Rows, lam: Rows, w: Wo
             if length > mu * f0:
                 f0 = max((f0 + mu * length) / (1.0 + mu * mu), 0.0)
                 share = mu * f0 / length
-            moved = max(abs(f0 - lam[r]), abs(share * f1 - lam[r + 1]), abs(share * f2 - lam[r + 2]))
-            change = max(change, moved / by)
+            d0, d1, d2 = f0 - lam[r], share * f1 - lam[r + 1], share * f2 - lam[r + 2]
+            change = max(change, max(abs(d0), abs(d1), abs(d2)) / by)
             lam[r], lam[r + 1], lam[r + 2] = f0, share * f1, share * f2
+            update_velocities(A, r, d0, w)
+            update_velocities(A, r + 1, d1, w)
+            update_velocities(A, r + 2, d2, w)
     return change
+
+
+@loop_kernel
+def update_velocities(A: Rows, r: int, by: Scalar, w: Workspace) -> None:
+    """w.after where the impulse of row r has changed; A is symmetric, and most rows are open."""
+    if by != 0.0:
+        for c in range(len(w.after)):
+            w.after[c] = w.after[c] + A[r, c] * by
 
 
 @loop_kernel
@@ -155,9 +172,7 @@ def choose_states(k: Laws, A: Rows, friction: Rows, lam: Rows, w: Workspace) -> 
 
 
 @loop_kernel
-def fill_system(
-    k: Laws, A: Rows, friction: Rows, share: Scalar, lam: Rows, count: int, w: Workspace
-) -> None:
+def fill_system(k: Laws, A: Rows, friction: Rows, share: Scalar, lam: Rows, count: int, w: Workspace) -> None:
     """w.G (count, count + 1): what the moves of unknown rows do to their laws, and what is missing."""
     most = 0.0
     for r in range(len(lam)):

@@ -25,7 +25,7 @@ from bough.opspace import Loops
 from bough.record import progress_bar
 from bough.simulate.constrained_stepper import FAILURES, ConstrainedStepper, check_closed, has_rows
 from bough.simulate.contacts import Contacts
-from bough.simulate.drives import Drive, Servos, Target, Wrenches, is_finite
+from bough.simulate.drives import Drive, Target, Wrenches, is_finite, servo_gains, start_target
 from bough.simulate.integration import step_by_acceleration, step_function
 from bough.simulate.recording import Recording
 from bough.types import FloatArray
@@ -120,7 +120,7 @@ def rollout(
     elif stepper is None:
         advance = _by_kernel(known, integrator, off, extras)
     else:
-        advance = partial(_on_rows, stepper.advance, 3 if extras.servos else 0)
+        advance = _by_stepper(stepper, 3 if extras.gains else 0)
     steps = _Steps(advance, q, v, strict, extras, stepper.forget if stepper else None)
     with on_threads(threads):
         steps.check_start(partial(_refuse, model, stepper.loops if stepper else None))
@@ -173,13 +173,15 @@ class _Extras:
     ) -> None:  # fmt: skip
         if paths is not None and not isinstance(paths, Mapping):
             raise ShapeError(f"motion is a dictionary of joints and functions of time, or a function, got {paths!r}")
-        self.servos = None if servo is None else Servos(model, servo, target, q, strict)
+        self.gains = [] if servo is None else servo_gains(model, servo, len(q) if q.ndim == 2 else None)
+        goal: Any = start_target(model, q) if target is None else target
+        self.target = Drive("target", goal, (*q.shape[:-1], model.nv), strict)
         self.paths = PrescribedMotion(model, paths) if paths else None
         self.prescribed = self.paths.dofs if self.paths else []
 
     def __call__(self, t: float, dt: float, q: FloatArray, v: FloatArray) -> list[FloatArray]:
         """Further inputs of a step: of servos; velocities of prescribed joints after it, and where they are then."""
-        found = [] if self.servos is None else self.servos(t, q, v)
+        found = [self.target(t, q, v), *self.gains] if self.gains else []
         return found if self.paths is None else [*found, *self.paths(t, dt, q)]
 
 
@@ -196,7 +198,7 @@ def _stepper(
         return None
     if not has_rows(dynamics.model, contacts, off):
         return None
-    how: Any = {"servo": extras.servos is not None, "motion": extras.paths, "integrator": integrator}
+    how: Any = {"servo": bool(extras.gains), "motion": extras.paths, "integrator": integrator}
     return ConstrainedStepper(dynamics, contacts, off, **how)
 
 
@@ -294,7 +296,7 @@ class _Steps:
 
 def _by_kernel(dynamics: Dynamics, integrator: Integrator, off: tuple[str, ...], extras: _Extras) -> Advance:
     """Steps of joints alone."""
-    how: Any = {"servo": extras.servos is not None, "prescribed": extras.prescribed, "general": dynamics.general}
+    how: Any = {"servo": bool(extras.gains), "prescribed": extras.prescribed, "general": dynamics.general}
     call, lengths = step_function(dynamics.model, integrator, off, **how).call, {}
     places = extras.paths.coordinates if extras.paths else []
 
@@ -311,11 +313,9 @@ def _by_kernel(dynamics: Dynamics, integrator: Integrator, off: tuple[str, ...],
     return advance
 
 
-def _on_rows(
-    step: Any, servos: int, q: FloatArray, v: FloatArray, dt: float, tau: FloatArray, *more: FloatArray
-) -> Any:
-    """A step with contacts, loops or mimic joints."""
-    return step(q, v, tau, dt, servo=more[:servos], lead=more[servos:])
+def _by_stepper(stepper: ConstrainedStepper, servos: int) -> Advance:
+    """Steps with contacts, loops or mimic joints."""
+    return lambda q, v, dt, tau, *more: stepper.advance(q, v, tau, dt, servo=more[:servos], lead=more[servos:])
 
 
 def _by_acceleration(integrator: Integrator, model: Model, law: Law) -> Advance:

@@ -37,14 +37,22 @@ class Stops(NamedTuple):
 
 
 @kernel
+def reach(o: Stops, n: int, q: Rows, dt: Scalar) -> tuple[Scalar, Scalar]:
+    """The velocities that reach the stops of joint n within dt; zero for a joint beyond one."""
+    x = q[o.coordinate[n]]
+    return -positive(x - o.lower[n]) / dt, positive(o.upper[n] - x) / dt
+
+
+@kernel
 def lock_joints(m: Mechanism, f: DofTree, c: StepNumbers, o: Stops, q: Rows, dt: Scalar, w: Workspace) -> None:
     """w.locked and w.end of joints that a stop pushes (w.stop) and a heavy rotor in w.H."""
     for n in range(len(o.dof)):
         if o.how[0] == LOCKED:
-            last, x = f.rows[o.dof[n] + 1] - 1, q[o.coordinate[n]]
+            lowest, highest = reach(o, n, q, dt)
+            last = f.rows[o.dof[n] + 1] - 1
             at_low, at_high = m.one[0] - step(-w.stop[n]), m.one[0] - step(w.stop[n])
             w.low[n], w.locked[n] = at_low, at_low + at_high
-            w.end[n] = at_high * positive(o.upper[n] - x) / dt - at_low * positive(x - o.lower[n]) / dt
+            w.end[n] = at_high * highest + at_low * lowest
             w.articulated[n] = w.H[last]
             w.H[last] = w.H[last] + w.locked[n] * c.lock[0]
 
@@ -53,8 +61,8 @@ def lock_joints(m: Mechanism, f: DofTree, c: StepNumbers, o: Stops, q: Rows, dt:
 def bound_rows(o: Stops, q: Rows, dt: Scalar, w: Workspace) -> None:
     """w.lowest and w.highest of the last rows, those of stops: the velocities that reach them."""
     for n in range(len(o.dof)):
-        r, x = len(w.lam) - len(o.dof) + n, q[o.coordinate[n]]
-        w.lowest[r], w.highest[r] = -positive(x - o.lower[n]) / dt, positive(o.upper[n] - x) / dt
+        r = len(w.lam) - len(o.dof) + n
+        w.lowest[r], w.highest[r] = reach(o, n, q, dt)
 
 
 @kernel
@@ -94,14 +102,13 @@ def judge_stops(
     """
     one, total = m.one[0], m.zero[0]
     for n in range(len(o.dof)):
-        k, a, x, at_low, locked = o.dof[n], o.v[n], q[o.coordinate[n]], w.low[n], w.locked[n]
+        k, a, at_low, locked = o.dof[n], o.v[n], w.low[n], w.locked[n]
+        lowest, highest = reach(o, n, q, dt)
         # friction acts against the motion to the stop, and leaves less for the stop
         with_motion = step(w.end[n]) - step(-w.end[n])
         push = reaction(f, n, k, w) + locked * with_motion * (dt * o.friction[n])
         keeps = at_low * step(push) + (locked - at_low) * step(-push)
-        below = positive(-positive(x - o.lower[n]) / dt - v_after[a])
-        above = positive(v_after[a] - positive(o.upper[n] - x) / dt)
-        free = one - locked
+        below, above, free = positive(lowest - v_after[a]), positive(v_after[a] - highest), one - locked
         lam[len(w.lam) + n] = keeps * push + free * w.articulated[n] * (below - above)
         total = total + free * (below + above) + (locked - keeps) * size(push) / w.articulated[n]
         v_after[a] = free * v_after[a] + locked * w.end[n]
@@ -142,21 +149,20 @@ def watch_stops(
 
 
 @loop_kernel
-def exchange_stops(lam: Rows, all_of_them: bool, w: Workspace) -> int:
-    """Update w.stop from `lam`, all or the last that changes; returns how many change.
+def exchange_stops(lam: Rows, all_of_them: bool, w: Workspace) -> None:
+    """Update w.stop from `lam`: all of them, or the last that changes.
 
-    Block principal pivoting (Judice & Pires 1994): while their number falls, all are exchanged; else the last alone,
-    which cannot cycle where contacts do not slip (Murty 1974).
+    Block principal pivoting (Judice & Pires 1994) is quick; the last alone cannot cycle where contacts do not slip
+    (Murty 1974).
     """
-    count, last, first = 0, -1, len(lam) - len(w.stop)
+    last, first = -1, len(lam) - len(w.stop)
     for n in range(len(w.stop)):
         before, after = w.stop[n], lam[first + n]
         if (before > 0.0) != (after > 0.0) or (before < 0.0) != (after < 0.0):
-            count, last = count + 1, n
+            last = n
     for n in range(len(w.stop)):
         if all_of_them or n == last:
             w.stop[n] = lam[first + n]
-    return count
 
 
 STOP_WORK = {"change": "dofs"} | {
